@@ -20,6 +20,8 @@ from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.secrets.write.sealing import Plain, seal
 
+pytestmark = pytest.mark.both_engines
+
 ROUNDS = 12
 WAITING = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 A_VALUE = [Plain(UUID(int=1), "A", 1, "x")]
@@ -31,7 +33,7 @@ def write(client: Any, slug: str, value: str) -> int:
     return client.request("POST", path, {"mode": "merge", "set": {"A": value}}).status_int
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_of_two_first_keys_at_once_exactly_one_seals(service, admin):
     other = service.restarted(MASTER_KEY=NEW_KEY)
     clients = [(service.user(), "prod"), (other.user(), "dev")]
@@ -56,6 +58,7 @@ def test_of_two_first_keys_at_once_exactly_one_seals(service, admin):
     assert winners.total() == ROUNDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("kept", [True, False])
 def test_who_waits_for_a_first_adoption_is_judged_by_how_it_ends(service: Service, kept: bool) -> None:

@@ -16,7 +16,7 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 ADA = "ada@example.com"
 

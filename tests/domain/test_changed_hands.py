@@ -25,7 +25,7 @@ from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("first")
+pytestmark = pytest.mark.both_engines
 
 ADA = "ada@example.com"
 #: Marks of the new owner: `heir` is in everything that its readers see, `ward` in what only its admins see.
@@ -161,6 +161,7 @@ def test_every_use_case_that_takes_a_slug_is_listed() -> None:
     assert use_cases_by_slug() == USES.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("whole", "silent"), [(True, NAMELESS), (False, NAMELESS | AROUND)], ids=["project", "environment"]
 )
@@ -188,6 +189,7 @@ CALLERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("whole", "grants", "hidden"), CALLERS)
 def test_nothing_of_the_new_owner_comes_out_or_is_written(
     service: Service, whole: bool, grants: list[str], hidden: tuple[str, ...]

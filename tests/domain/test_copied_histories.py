@@ -76,7 +76,7 @@ def compare_two(vaults: list[Vault], models: list[Model], side: int, rev: int, w
         assert [tuple(item.values()) for item in answer.json["items"]] == due
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 @settings(
     max_examples=share(20),
     deadline=None,

@@ -27,7 +27,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 INSERT = Prepared(insert(project))
 FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))

@@ -11,6 +11,8 @@ from secretsvc.home.domain.pending_access import expiring_grants, latest_denied_
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 
+pytestmark = pytest.mark.both_engines
+
 ADA, BOB = "ada@example.com", "bob@example.com"
 DAY = 86_400_000
 

@@ -109,7 +109,7 @@ class Theatre:
         ]
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 @settings(
     max_examples=share(15),
     deadline=None,

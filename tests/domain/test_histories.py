@@ -14,7 +14,7 @@ from reference_model import Model, histories
 from secrets_client import Vault
 from service import Client
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 _numbers = itertools.count()
 
@@ -63,6 +63,7 @@ def compare(vault: Vault, model: Model) -> None:
             assert value is None or answer.json["value"] == value
 
 
+@pytest.mark.slow
 @settings(
     max_examples=share(15),
     deadline=None,

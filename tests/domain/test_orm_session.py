@@ -20,7 +20,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import project
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 
 class Project(Base):

@@ -30,6 +30,8 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.both_engines
+
 SCOPES = [ScopePath("shop"), ScopePath("shop", "prod"), ScopePath("depot", "prod")]
 ADA = "ada@example.com"
 SETTINGS = Settings({}, {"BOOTSTRAP_ADMINS": ADMIN})

@@ -13,6 +13,8 @@ from secretsvc.home.domain.search import KINDS, search
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import project
 
+pytestmark = pytest.mark.both_engines
+
 ADA = "ada@example.com"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from examples import share
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,8 @@ from secretsvc.authorization.rules.snapshot import load_standing, not_expired
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, ScopePath, decide, is_expired
 from secretsvc.tables.grants import grant
+
+pytestmark = pytest.mark.both_engines
 
 times = st.integers(0, 2**53 - 1)
 #: A time, and when a grant ends: never, at any time, or within a moment of it.

@@ -19,7 +19,7 @@ from secretsvc.db.statements import change_of, insertion_of
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 INSERT = Prepared(insert(project))
 RENAME = Prepared(

@@ -15,6 +15,8 @@ from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.projects.rules import lock_environment
 
+pytestmark = pytest.mark.both_engines
+
 PROD = ScopePath("shop", "prod")
 WAITING = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 

@@ -10,7 +10,7 @@ import pytest
 from secrets_client import Vault, detail, records, state
 from sqlalchemy import event, text
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 # Where the apply begins, and where it inserts what must be unique.
 ADVANCE = re.compile(r"UPDATE environment SET .*rev=")

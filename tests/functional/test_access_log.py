@@ -19,8 +19,6 @@ from secretsvc.db.sqlite_write_lock import WriteLock
 from secretsvc.web.json_logging import JsonFormatter
 from secretsvc.web.pages.layout import PageLayout
 
-pytestmark = pytest.mark.postgresql("none")
-
 SECRETS = "/projects/{project}/environments/{env}/secrets"
 CANARY = "canary-of-the-log"
 
@@ -73,7 +71,6 @@ def test_a_request_has_one_line_with_what_it_was_and_how_long_it_took(vault, ser
     }
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("method", "path", "route", "status"),
     [
@@ -109,7 +106,6 @@ def test_a_line_names_the_route_and_not_the_path(service, admin, lines, caplog, 
         assert CANARY not in record.getMessage().lower()
 
 
-@pytest.mark.engine_neutral
 def test_who_is_nobody_leaves_neither_an_actor_nor_a_route(service, admin, lines, caplog):
     caplog.clear()
     service.nobody().get(f"{CANONICAL}/secrets", 401)
@@ -122,7 +118,6 @@ def test_who_is_nobody_leaves_neither_an_actor_nor_a_route(service, admin, lines
     )
 
 
-@pytest.mark.engine_neutral
 def test_a_refused_form_tells_its_code(vault, service, lines, caplog):
     page = Browser(service).open(f"{CANONICAL}/import")
     caplog.clear()
@@ -132,7 +127,6 @@ def test_a_refused_form_tells_its_code(vault, service, lines, caplog):
     assert CANARY not in caplog.text
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("trusted", "forwarded", "found"),
     [
@@ -172,7 +166,7 @@ def test_a_value_that_cannot_be_opened_is_a_warning_with_the_id_of_its_key(
     assert others(caplog) == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_traceback_once(
     vault, service, lines, caplog
 ):
@@ -200,7 +194,7 @@ def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_tracebac
     assert CANARY not in caplog.text
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(service, admin, lines, caplog):
     service.grant("rita@example.com", "reader", "shop")
     reader = service.user("rita@example.com")
@@ -216,7 +210,6 @@ def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(serv
     assert made[0]["request_id"] in said.getMessage()
 
 
-@pytest.mark.engine_neutral
 def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, admin, lines, caplog):
     seen = []
     observed = service.restarted()
@@ -238,7 +231,6 @@ def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, a
     assert "ZeroDivisionError" in complaint.getMessage()
 
 
-@pytest.mark.engine_neutral
 def test_the_readable_line_tells_the_same(service, admin, caplog):
     caplog.set_level(logging.INFO)
     caplog.clear()
@@ -248,7 +240,7 @@ def test_the_readable_line_tells_the_same(service, admin, caplog):
     assert "code=NOT_FOUND" in text
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, lines, caplog, monkeypatch):
     if service.engine.name != "sqlite":
         service.execute(
@@ -275,7 +267,7 @@ def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, 
     assert line["milliseconds"] >= line["database_milliseconds"] >= 150
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_page_that_fails_while_it_is_drawn_is_an_error_page_with_a_line(
     service, admin, lines, caplog, monkeypatch
 ):
@@ -290,6 +282,7 @@ def test_a_page_that_fails_while_it_is_drawn_is_an_error_page_with_a_line(
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src")
 
 
+@pytest.mark.slow
 def test_values_typed_into_pages_are_in_no_line(vault, service, caplog):
     caplog.set_level(logging.DEBUG)
     vault.set(A="1")

@@ -12,8 +12,6 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA, EVE = "ada@example.com", "eve@example.com"
 DAY = 86_400_000
 EVIL = "<b>&\"'${1+1}</b><script>x</script>"
@@ -42,7 +40,7 @@ def segments(page):
     return {link.text.split()[0]: link.b.text for link in page.html.select("nav.seg a")}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_table_has_a_role_for_each_environment_and_what_it_comes_through(browser, service, monkeypatch):
     clock = StoppedClock(monkeypatch)
     service.grant(ADA, "writer", "shop/prod", expires_at=clock.now + 6 * DAY)
@@ -65,7 +63,7 @@ def test_the_table_has_a_role_for_each_environment_and_what_it_comes_through(bro
     assert "robot" not in found
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_people_have_their_names_and_groups_their_size(browser, service):
     service.user().patch(f"/identities/{service.identity_id(ADA)}", {"display_name": "Ada L."})
     service.grant(ADA, "reader", "shop")
@@ -82,7 +80,7 @@ def beside(page):
     return link.text.removeprefix("Access") if link else None
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_number_beside_access_is_how_many_its_page_lists(make_service, monkeypatch):
     clock = StoppedClock(monkeypatch)
     service = make_service(BOOTSTRAP_ADMINS=f"{ADMIN},listed@example.com,off@example.com")
@@ -124,7 +122,7 @@ def test_what_holds_nothing_is_left_out_or_says_so(browser, service, page_path):
     assert "gone@example.com person, disabled" in words(browser.open(page_path), "table.access")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_somebody_listed_is_shown_before_any_row_says_so(make_service):
     service = make_service()
     arrange(service, "shop", "prod")
@@ -249,7 +247,7 @@ def test_a_grant_is_removed_where_it_holds_after_a_look_at_it(browser, service, 
     assert not service.rows(grant, grant.c.id == made)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_only_what_the_caller_may_change_is_offered(admin, service):
     service.grant(ADA, "admin", "shop/prod")
     service.grant(EVE, "writer", "shop")
@@ -360,7 +358,7 @@ def test_pages_of_access_are_for_whoever_administers_something(admin, service, p
     assert {"People and tokens", "Groups", "Grants"} <= {*shown}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("path", "most"),
     [
@@ -407,7 +405,7 @@ def test_grants_are_listed_with_holder_scope_end_and_maker(browser, service, mon
     assert [link["href"] for link in page.html.select("td[data-h=Where] a")] == [PROJECT, PROJECT, PROD]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_grants_are_found_by_the_names_of_holders_and_scopes(browser, service):
     service.grant(ADA, "reader", "shop/dev")
     service.grant(service.group("team"), "writer", "shop", group=True)
@@ -429,7 +427,7 @@ def test_a_grant_is_removed_and_extended_in_the_list(browser, service, monkeypat
     assert not service.rows(grant, grant.c.id == made)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_grants_come_in_pages_of_a_hundred(browser, service):
     scope = service.scope("shop/prod")
     people = [new_id() for _ in range(120)]
@@ -445,6 +443,7 @@ def test_grants_come_in_pages_of_a_hundred(browser, service):
     browser.open("/grants?cursor=x", 422)
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_as_text(browser, service):
     robot = service.identity_id(EVIL, "service")
     service.grant(robot, "reader", "shop/prod")

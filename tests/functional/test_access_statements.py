@@ -15,7 +15,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 ADA, TARGET = "ada@example.com", "target@example.com"
 PROJECT = {"scope_type": "project", "project": "shop", "role": "admin"}

@@ -15,7 +15,7 @@ from secretsvc.sealedlog.replay.snapshots import adopt_state
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.tables.service_tokens import service_token
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 DAY = 86_400_000
 
@@ -116,6 +116,7 @@ TAMPERINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_token_or_a_tally_that_was_tampered_with_is_named(service):
     assert problems(service) == []
     kept = {table: service.rows(table) for table in (service_token, denial_tally)}

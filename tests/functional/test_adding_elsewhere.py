@@ -6,8 +6,6 @@ import pytest
 from pages import Browser, form_of, rows, words
 from secrets_client import Vault
 
-pytestmark = pytest.mark.postgresql("none")
-
 ENVIRONMENTS = "/projects/shop/environments"
 PROD = f"{ENVIRONMENTS}/prod"
 
@@ -68,7 +66,7 @@ def test_a_review_offers_to_add_new_keys_to_the_three_environments_that_lack_mos
     assert boxes(form.submit()) == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_it_offers_only_what_the_caller_may_write_to(browser, service):
     service.grant("wendy@example.com", "reader", "shop")
     for slug in ("prod", "staging"):
@@ -135,7 +133,7 @@ def sent_again(browser, page, action, **also):
     return answer
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_environment_that_has_the_keys_meanwhile_is_passed_over_for_the_next(browser, vaults):
     page = apply_but(browser, vaults, also=("dev", "preview"))
     assert page.html.h1.text.strip() == "Copy 2 keys to Preview"
@@ -156,7 +154,7 @@ def apply_but(browser, vaults, also):
     return answer
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_where_the_last_environment_has_the_keys_meanwhile_its_review_says_so(browser, vaults):
     page = apply_but(browser, vaults, also=("dev",))
     assert page.html.h1.text.strip() == "Nothing to copy"
@@ -195,6 +193,7 @@ def reviewed_import(browser, content):
     return form_of(form.submit(), "/import-apply")
 
 
+@pytest.mark.slow
 def test_however_many_keys_are_new_one_field_has_them(browser, vaults):
     form = reviewed_import(browser, "".join(f"KEY_{number}=x\n" for number in range(300)))
     assert len(form.fields) < 20
@@ -206,6 +205,7 @@ def test_however_many_keys_are_new_one_field_has_them(browser, vaults):
     assert len(vaults["dev"].values()) == 300
 
 
+@pytest.mark.slow
 def test_what_fits_as_a_file_fits_in_its_review_which_offers_no_more_than_does(vaults, make_service):
     browser = Browser(make_service(BODY_MAX_BYTES="20000"))
     # Urlencoded it would be three times as long.

@@ -11,8 +11,6 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 
 @pytest.fixture
 def clock(monkeypatch):
@@ -75,7 +73,7 @@ def test_an_unusable_admin_grant_is_none(make_service, defect):
     assert service.user("ada@example.com").get("/projects", 503)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_project_admin_is_no_administrator_of_the_service(make_service):
     service = make_service()
     service.user().post("/projects", {"slug": "shop", "name": "Shop"}, 201)
@@ -140,7 +138,7 @@ def test_a_disabled_identity_may_do_nothing_even_if_it_is_listed(service):
     assert service.audit("grant.bootstrap") == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_identity_that_is_disabled_later_loses_everything_at_once(admin, service):
     service.grant("ada@example.com", "admin", "shop")
     service.grant(service.group("team", "ada@example.com"), "reader", group=True)
@@ -165,7 +163,7 @@ def test_a_listed_address_gets_its_grant_from_the_system_once(service):
     assert str(row["id"]) in record["detail"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_twenty_first_requests_at_once_make_one_identity_and_one_grant(service):
     token = service.issuer.sign(ADMIN)
     statuses = at_once(20, lambda _: Client(service.app, token).request("GET", "/whoami").status_int)
@@ -177,7 +175,7 @@ def test_twenty_first_requests_at_once_make_one_identity_and_one_grant(service):
     assert len(service.audit()) == 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_twenty_requests_at_once_of_someone_known_who_was_just_listed_make_one_grant(service):
     service.identity_id(ADMIN)
     token = service.issuer.sign(ADMIN)

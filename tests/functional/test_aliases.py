@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.postgresql("none")
-
 UNDER = "/projects/shop/environments/prod"
 ALIAS = "/p/shop/e/prod"
 WRITE = {"mode": "merge", "set": {"KEY": "x"}}
@@ -31,7 +29,6 @@ def test_a_write_by_the_short_spelling_is_seen_in_the_other_and_in_the_audit(adm
     admin.get(UNDER, 404)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
 @pytest.mark.parametrize(
     "path",
@@ -59,7 +56,6 @@ def test_mixed_and_half_spellings_are_not_found(admin, path, method):
     assert (refused.status_int, refused.json["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("path", "parameters"),
     [

@@ -15,8 +15,6 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 PERSON = {"kind": "user", "subject": ADA}
 ROBOT = {"kind": "service", "subject": "deploy access"}
@@ -48,7 +46,7 @@ def test_it_is_made_with_201_its_fields_and_its_path(service, admin, monkeypatch
     assert made in admin.get("/identities").json["items"]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/dev"])
 @pytest.mark.parametrize("shared", [False, True], ids=["direct", "group"])
 def test_an_admin_at_any_scope_may_announce(service, admin, scope, shared):
@@ -82,7 +80,7 @@ def test_one_that_is_there_is_a_409(service, admin, body):
     assert len(service.audit("identity.create")) == 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_of_twenty_announcements_at_once_one_is_made(service, admin):
     token = service.issuer.sign(ADMIN)
     statuses = at_once(
@@ -107,7 +105,6 @@ def test_an_e_mail_is_lower_cased_and_a_common_name_is_not(service, admin):
     assert announce(admin, {"kind": "service", "subject": "ci:acme/shop"}).json["subject"] == "ci:acme/shop"
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("kind", "subject"),
     [
@@ -129,7 +126,6 @@ def test_a_subject_against_the_rules_of_its_kind_is_a_422(service, admin, kind, 
     assert service.count(identity) == 1
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "where"),
     [
@@ -231,7 +227,7 @@ def test_a_listed_address_that_was_disabled_before_its_first_visit_gets_nothing(
     assert len(service.audit("grant.bootstrap")) == 1
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_seen(service, admin):
     admin.get("/whoami")
     tokens = {True: service.issuer.sign(ADMIN), False: service.issuer.sign(ADA)}
@@ -249,7 +245,7 @@ def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_s
     assert len(service.audit("identity.create")) == 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, monkeypatch):
     create_or_touch, overtaken = IdentityAdmission._create_or_touch, []
 

@@ -227,7 +227,7 @@ UNITS = [
 SHORT, LONG = 10_000, 100_000
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 @pytest.mark.parametrize("name", patterns())
 def test_no_pattern_grows_faster_than_its_text(name):
     pattern = patterns()[name]

@@ -17,7 +17,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.verification.columns import wrong_columns
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 ADA = "ada@example.com"
 QUERY = "/audit?project=shop&environment=prod&key=A"
@@ -84,6 +84,7 @@ def test_the_columns_that_they_are_found_by_are_what_their_details_say(service, 
         assert [*wrong_columns(connection, 0, len(service.rows(audit_seal)))] == []
 
 
+@pytest.mark.slow
 def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(service, vaults):
     admin = service.user()
     for slug in ("prod", "dev"):
@@ -150,7 +151,6 @@ def test_every_other_filter_narrows_it(service, vaults):
         assert found == [row for row in rows if meets(row)], query
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "where"),
     [

@@ -13,7 +13,7 @@ from secretsvc.db.engine import write_transaction
 from secretsvc.transparency.merkle import leaf_hash
 from secretsvc.transparency.tiles import unbundled
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 INI = "production.ini"
 OFF = {
@@ -57,6 +57,7 @@ def tamper(service, statement, table="audit_record", **values):
         connection.execute(text(statement), values)
 
 
+@pytest.mark.slow
 def test_an_export_holds_every_record_and_proves_to_be_whole(exported, key, audit, service):
     bundles = sorted((exported / "tile" / "entries").rglob("*"))
     entries = [one for path in bundles if path.is_file() for one in unbundled(path.read_bytes())]
@@ -75,6 +76,7 @@ def test_an_export_holds_every_record_and_proves_to_be_whole(exported, key, audi
     assert audit("verify", "--ini", INI, "--key", key, exported) == "All is as it was sealed.\n"
 
 
+@pytest.mark.slow
 def test_an_export_goes_on_where_it_stopped_and_holds_to_an_older_checkpoint(exported, key, audit, service):
     old = exported.parent / "old-checkpoint"
     old.write_bytes((exported / "checkpoint").read_bytes())
@@ -87,6 +89,7 @@ def test_an_export_goes_on_where_it_stopped_and_holds_to_an_older_checkpoint(exp
     assert again == "All is as it was sealed.\n"
 
 
+@pytest.mark.slow
 def test_a_detail_beside_its_entry_is_exported_and_verified(exported, key, audit, service):
     index = len(service.audit())
     log(service, detail=json.dumps({"keys": ["K" * 70] * 1000}))
@@ -114,6 +117,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TAMPERED)
 def test_a_record_that_was_tampered_with_is_named_and_never_exported(exported, key, audit, service, kind):
     statement, told = TAMPERED[kind]
@@ -129,6 +133,7 @@ def test_a_record_that_was_tampered_with_is_named_and_never_exported(exported, k
         assert not (empty / "checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_a_changed_record_whose_hash_was_changed_too_is_named_by_an_older_export(
     exported, key, audit, service
 ):
@@ -142,6 +147,7 @@ def test_a_changed_record_whose_hash_was_changed_too_is_named_by_an_older_export
     assert "database: index 300: the hash is not the one that was exported" in beside
 
 
+@pytest.mark.slow
 def test_a_log_that_was_cut_off_with_its_head_is_seen_by_an_older_checkpoint(exported, key, audit, service):
     size = len(service.audit())
     records = (
@@ -153,6 +159,7 @@ def test_a_log_that_was_cut_off_with_its_head_is_seen_by_an_older_checkpoint(exp
     assert f"database: index {size - 5}: it is missing" in told
 
 
+@pytest.mark.slow
 def test_a_checkpoint_by_another_key_is_seen(exported, key, audit):
     wrong = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
     assert "is not signed by this key" in audit("verify", exported, "--key", wrong, status=1)
@@ -166,7 +173,7 @@ FILES = {
 }
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 def test_a_changed_file_of_an_export_is_named_by_its_first_index(exported, key, audit, kind):
     name, told = FILES[kind]
@@ -179,6 +186,7 @@ def test_a_changed_file_of_an_export_is_named_by_its_first_index(exported, key, 
     assert audit("verify", exported, "--key", key, status=1)
 
 
+@pytest.mark.slow
 def test_under_another_name_each_command_says_plainly_what_the_log_is_called(exported, key, secretsvc):
     prune = ("prune", INI, "--before", "2020-01-01", "--export", exported)
     failing = (("export", INI, exported), ("verify", "--ini", INI, exported), prune, ("replace-key", INI))
@@ -193,6 +201,7 @@ def test_under_another_name_each_command_says_plainly_what_the_log_is_called(exp
     assert kept.stdout == "All is as it was sealed.\n"
 
 
+@pytest.mark.slow
 def test_a_tail_leaves_nothing_out_and_repeats_nothing_wherever_it_was_cut_off(exported, audit, service):
     file = Path(exported.parent / "audit.jsonl")
     audit("tail", INI, "--to", file)

@@ -11,8 +11,6 @@ from secrets_client import Vault
 
 from secretsvc.auditlog.ui.url import FILTERS, AuditUrl
 
-pytestmark = pytest.mark.engine_neutral
-
 VALUES = {
     "actor": "root@example.com",
     "project": "shop",
@@ -62,6 +60,7 @@ def assert_every_link_leads_somewhere(browser, found, known):
     known |= found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", range(len(SCOPES)), ids=lambda number: "-".join(SCOPES[number]) or "nowhere"
 )

@@ -21,8 +21,6 @@ from secretsvc.auditlog.rules import activity
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id, new_id
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 EVIL = "<script>alert(1)</script>\"'${1+1}"
 
@@ -153,6 +151,7 @@ def test_what_no_record_names_any_more_is_named_by_its_id(browser, service):
     assert records(browser.open("/audit"))[0][4] == where
 
 
+@pytest.mark.slow
 def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service, admin):
     changes = [{"key": f"KEY_{number}", "kind": "added", "version": 1} for number in range(150)]
     log(service, detail=json.dumps({"rev": 1, "changes": changes}))
@@ -166,7 +165,7 @@ def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service,
     assert long["Keys"].endswith("and 50 more")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, service, admin):
     log(service, action="test.one", actor_subject="bob@example.com")
     log(service, action="test.one", outcome="denied")
@@ -186,7 +185,7 @@ def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, ser
     assert actions(browser.open("/audit?actor=BOB@example.com")) == ["test.one"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_place_is_a_filter(browser, service, admin):
     arrange(service, "depot", "prod")
     assert {row[4] for row in records(browser.open("/audit?project=depot"))} == {"depot", "depot/prod"}
@@ -196,7 +195,7 @@ def test_a_place_is_a_filter(browser, service, admin):
     assert {row[4] for row in records(browser.open("/audit?environment=prod"))} == {"depot/prod", "shop/prod"}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     "since", ["1000000005000", "1970-01-01T00:00", "2001-09-09T01:46:45", "2001-09-09T01:46:45.000"]
 )
@@ -210,7 +209,6 @@ def test_times_are_utc_as_their_fields_have_them_or_epoch_milliseconds(browser, 
     assert actions(again) == actions(page)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -303,7 +301,7 @@ def test_older_and_newer_pages_lead_through_everything_and_back(browser, service
     assert page.html.find("a", rel="next")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
     log(service, 10, action="test.page", request_id="old")
     page = browser.open("/audit?action=test.page&limit=5").click("^Older")
@@ -316,7 +314,7 @@ def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
     assert [row[7] for row in records(page.click("^Newest$"))] == ["new"] * 3 + ["old"] * 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_project_admins_pages_lead_both_ways_too(service, admin):
     scopes = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
     for number in range(12):
@@ -329,7 +327,7 @@ def test_a_project_admins_pages_lead_both_ways_too(service, admin):
     assert records(last.click("^Newer$").click("^Newer$")) == records(first)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_request_id_leads_to_all_that_its_request_left(browser, service, admin):
     log(service, request_id="mine", created_at=now_ms())
     log(service, request_id="mine", action="test.other", created_at=now_ms())
@@ -341,7 +339,7 @@ def test_a_request_id_leads_to_all_that_its_request_left(browser, service, admin
     assert actions(browser.open("/audit?request_id=mine")) == ["test.old", "test.other", "test.made"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_error_page_leads_to_its_denial(service, admin):
     service.grant(ADA, "admin", "shop/dev")
     service.grant(ADA, "reader", "shop/prod")
@@ -353,7 +351,7 @@ def test_an_error_page_leads_to_its_denial(service, admin):
     assert actions(page) == ["authz.project.admin"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service):
     log(service, 7, action="test.now", created_at=now_ms())
     log(service, 2, action="test.now", created_at=now_ms(), outcome="denied")
@@ -385,7 +383,7 @@ def test_the_entry_of_the_navigation_is_marked(browser):
     assert [link.text for link in links if link.get("aria-current")] == ["Audit log"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_everything_in_the_log_is_shown_as_text(browser, service):
     log(
         service,
@@ -404,7 +402,7 @@ def test_everything_in_the_log_is_shown_as_text(browser, service):
     assert page.html.find(id="actor")["value"] == EVIL
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 120])
 def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -433,7 +431,7 @@ def test_the_known_actions_are_those_that_are_recorded(here, service):
     assert said - others - {"group.grant"} <= set(service.app.registry.audit_actions)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_questions_are_filters_of_the_address_that_stand_for_several_actions(browser, service, admin):
     Vault(admin).set(A="1")
     Vault(admin).get("secrets/A")
@@ -457,7 +455,7 @@ def test_questions_are_filters_of_the_address_that_stand_for_several_actions(bro
     assert "show" not in urlsplit(chips(page)["Project shop"]).query.replace("show=changes", "")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, service, admin, monkeypatch):
     Vault(admin).set(A="1")
     for _ in range(3):
@@ -478,7 +476,7 @@ def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, serv
     assert not any(asked_numbers(browser.open("/audit")).values())
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_questions_count_no_more_than_the_caller_may_audit(service, admin):
     arrange(service, "depot", "prod")
     Vault(admin, "/projects/depot/environments/prod").set(A="1")
@@ -494,7 +492,8 @@ def asked_numbers(page):
     return {link.find(string=True).strip(): link.b.text if link.b else "" for link in links}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_several_actions_are_paged_and_narrowed_as_one(service, admin):
     for number in range(7):
         Vault(admin).set(A=str(number))
@@ -569,7 +568,7 @@ def exported(browser: Browser) -> list[str]:
     return [json.loads(line)["request_id"] for line in lines]
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_package_outside_says_how_its_records_are_told(make_service, tmp_path, monkeypatch):
     (tmp_path / "painting.py").write_text(
         """

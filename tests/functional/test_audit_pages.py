@@ -9,6 +9,8 @@ from resource_fields import log
 
 from secretsvc.kernel.ids import new_id
 
+pytestmark = pytest.mark.both_engines
+
 ADA = "ada@example.com"
 QUERY = "/audit?action=test.page"
 
@@ -95,6 +97,7 @@ def test_a_cursor_does_not_widen_what_is_seen(service, rows):
     assert page(ada, 500, cursor) == (prod[1:], None)
 
 
+@pytest.mark.slow
 def test_an_admin_of_very_many_scopes_reads_one_log(service, admin):
     """More scopes than the parts of one query."""
     count = 130

@@ -8,7 +8,7 @@ from service import ADMIN
 
 from secretsvc.kernel.clock import now_ms
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 ADA = "ada@example.com"
 EVE = "eve@example.com"
@@ -275,7 +275,6 @@ def test_reading_the_log_leaves_no_row(service, admin):
     assert len(service.audit()) == before
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "where"),
     [

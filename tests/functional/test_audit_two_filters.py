@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from alembic import command
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 MANY, LIMIT = 400, 5
 FILTERS = {
@@ -72,6 +72,7 @@ def test_two_filters_read_no_record_that_only_one_of_them_finds(crowded, service
         assert all(number <= 1 for number in read), read
 
 
+@pytest.mark.slow
 def test_indexes_that_an_operator_made_beforehand_are_those_of_the_migration(service, database_url):
     def definitions():
         with service.engine.connect() as connection:

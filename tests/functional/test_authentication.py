@@ -11,8 +11,6 @@ from wsgi import call
 
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.engine_neutral
-
 HEALTH = f"{API}/health"
 UNKNOWN_OR_ODD = [
     "/",

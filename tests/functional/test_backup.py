@@ -81,6 +81,7 @@ def test_a_database_of_an_older_release_is_backed_up_too(back_up, service, tmp_p
     assert back_up(tmp_path / "backup").exit_code == 0
 
 
+@pytest.mark.slow
 @LITE
 def test_a_backup_overwrites_nothing_not_even_a_link_that_leads_nowhere(back_up, service, tmp_path):
     there, link = tmp_path / "there", tmp_path / "link"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from secrets_client import BOTH_SPELLINGS, Vault, block_audit, block_commit, detail, digests, records, state
 
+pytestmark = pytest.mark.both_engines
+
 
 @BOTH_SPELLINGS
 def test_a_batch_answers_with_the_new_revision_and_what_it_did_by_key(vault):
@@ -129,7 +131,7 @@ def test_an_environments_secrets_are_its_own(vault, admin):
     assert vault.values() == {"A": "prod"}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("block", [block_audit, block_commit], ids=["insert", "commit"])
 def test_a_batch_that_cannot_be_recorded_changes_nothing(vault, service, block):
     vault.set(A="one", B="two")
@@ -181,7 +183,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("body", "path"), REFUSED)
 def test_a_body_outside_the_schema_is_refused_by_path_and_never_quoted(vault, service, body, path):
     before = state(service)
@@ -208,7 +209,6 @@ def test_the_longest_description_fits(vault):
     assert vault.listed()["A"]["description"] == "\U0001f511" * 1024
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("raw", "content_type"),
     [

@@ -133,6 +133,7 @@ def test_what_the_database_says_of_its_prunings_is_held_against_the_log(pruned, 
     assert f"the first {OLD} records are pruned, and the database says that 0 are" in problems(pruned)
 
 
+@pytest.mark.slow
 def test_between_the_record_of_a_pruning_and_its_end_nothing_is_wrong(pruned, vault, files):
     vault.set(B="y")
     found = record(pruned, files, now_ms() + 1000)
@@ -149,6 +150,7 @@ def test_between_the_record_of_a_pruning_and_its_end_nothing_is_wrong(pruned, va
     assert (replayed(pruned, files), replayed(pruned)) == (True, False)
 
 
+@pytest.mark.slow
 def test_an_auditors_own_export_lacks_the_state_and_is_told_so_without_an_alarm(
     pruned, vault, files, tmp_path, secretsvc
 ):

@@ -49,7 +49,8 @@ def test_a_database_that_is_back_is_seen(make_service):
         operator.until(200)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_a_schema_that_was_migrated_is_served(make_service):
     service = make_service()
     service.execute("UPDATE alembic_version SET version_num = '0000'")
@@ -59,7 +60,7 @@ def test_a_schema_that_was_migrated_is_served(make_service):
         operator.until(200)
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_key_that_comes_later_makes_it_ready(make_service, tmp_path):
     path = tmp_path / "key"
     settings = {"KEY_PROVIDER": "file", "MASTER_KEY": None, "MASTER_KEY_FILE": str(path)}
@@ -69,7 +70,8 @@ def test_a_key_that_comes_later_makes_it_ready(make_service, tmp_path):
         operator.until(200)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_without_an_administrator_it_is_not_ready_until_there_is_one(make_service):
     service = make_service()
     service.user().get("/whoami")
@@ -80,7 +82,8 @@ def test_without_an_administrator_it_is_not_ready_until_there_is_one(make_servic
         operator.until(200)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_an_empty_database_with_a_bootstrap_admin_is_ready(make_service):
     with watched(make_service(**LISTENING)) as operator:
         operator.until(200, reasons=[])
@@ -88,7 +91,7 @@ def test_an_empty_database_with_a_bootstrap_admin_is_ready(make_service):
         operator.until(503, reasons=["no_admins"])
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_rate_limit_that_is_counted_again_is_no_longer_told(make_service, monkeypatch):
     monkeypatch.setattr(Distant, "is_away", True)
     storage = {"RATE_LIMIT": "9/day", "RATE_LIMIT_STORAGE": "distant://"}
@@ -98,7 +101,7 @@ def test_a_rate_limit_that_is_counted_again_is_no_longer_told(make_service, monk
         operator.until(200, degraded=[])
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_keys_that_are_fetched_again_are_no_longer_stale(make_service, issuer, tmp_path):
     kept = tmp_path / "keys.json"
     with KeyServer(answer(b"", 500)) as source:
@@ -112,7 +115,7 @@ def test_keys_that_are_fetched_again_are_no_longer_stale(make_service, issuer, t
             operator.until(200, degraded=[])
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "cause"),
     [("AUDIT_ORIGIN", "audit_settings_malformed"), ("PUBLIC_ORIGIN", "settings_malformed")],

@@ -14,8 +14,6 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA, EVE = "ada@example.com", "eve@example.com"
 EVER = 2**53 - 1
 SOME_ID = "0190163d-8694-739b-aea5-966c26f8ad91"
@@ -75,7 +73,6 @@ def test_a_role_is_raised_and_lowered(service, admin, shared):
         assert held.terms == (role, EVER)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "where"),
     [
@@ -137,7 +134,7 @@ def test_a_change_is_recorded_with_the_terms_before_and_after(service, admin, sc
     }
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @HOLDERS
 @SCOPES
 def test_what_would_equal_another_grant_of_the_holder_is_a_conflict(service, admin, scope, shared):
@@ -152,7 +149,7 @@ def test_what_would_equal_another_grant_of_the_holder_is_a_conflict(service, adm
     admin.patch(held.path, {"role": "admin"})
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_grant_of_another_holder_is_not_found_under_a_group(service, admin):
     team, other = service.group("team"), service.group("other")
     theirs = service.grant(other, "reader", "shop", group=True)
@@ -238,7 +235,7 @@ def test_a_scopes_admin_changes_the_grants_of_others_there(service, admin, body)
     assert {**answer, **body} == answer
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @HOLDERS
 def test_who_is_listed_is_an_admin_without_any_grant(service, admin, shared):
     listed = service.identity_id("root@example.com")
@@ -293,7 +290,7 @@ def test_which_way_a_change_goes_is_judged_by_what_there_is_when_it_is_written(s
         assert set(statuses) <= {200, 403}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @SCOPES
 def test_of_changes_to_the_same_terms_at_once_one_is_made(service, admin, scope):
     team = service.group("team")

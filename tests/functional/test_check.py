@@ -119,7 +119,6 @@ def test_an_unknown_key_of_the_ini_fails_and_the_nearest_is_named(check, operato
     assert [level for level, _ in found["names"]] == ["fail", "fail"]
 
 
-@pytest.mark.engine_neutral
 def test_a_variable_that_is_a_misspelt_setting_fails(check):
     code, found = check(TRUSTED_PROXY="10.0.0.0/8", WORKLOAD_ISSUERS="ci", WORKLOAD_CI_AUDIENC="x", OTHER="y")
     advice = "is meant, else keep it out of the service's environment"
@@ -135,7 +134,6 @@ def test_a_variable_that_is_a_misspelt_setting_fails(check):
     )
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     "listed", ["'boss@example.com'", "*@example.com", 'boss@example.com,"x@example.com"']
 )
@@ -154,7 +152,6 @@ def test_settings_that_are_missing_or_malformed_are_named_without_their_values(c
     assert code == 1
 
 
-@pytest.mark.engine_neutral
 def test_files_that_others_may_read_or_write_are_told(check, operator, tmp_path):
     key = tmp_path / "key"
     key.write_text(MASTER_KEY)
@@ -168,7 +165,6 @@ def test_files_that_others_may_read_or_write_are_told(check, operator, tmp_path)
     assert levels(found)["key"] == "ok"
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("key", ["c2hvcnQ=", ""])
 def test_a_key_that_is_none_fails(check, key):
     code, found = check(MASTER_KEY=key)
@@ -183,7 +179,6 @@ def test_a_key_that_is_not_in_use_fails(check, service):
     assert (code, levels(found)["key"], levels(found)["adoption"]) == (1, "ok", "fail")
 
 
-@pytest.mark.engine_neutral
 def test_envelopes_under_a_key_that_the_ring_lacks_fail(check, service):
     fill(arrange(service))
     lost = kid_of(service)
@@ -204,7 +199,6 @@ def test_a_key_source_that_gives_no_keys_fails(check, url):
     assert "the access proxy's keys could not be fetched" in found["key source"][0][1]
 
 
-@pytest.mark.engine_neutral
 def test_a_database_that_does_not_answer_is_said_in_constant_words(check):
     code, found = check(DATABASE_URL=f"postgresql://nobody:{SESAME}@127.0.0.1:1/none")
     assert (code, list(found)[-1]) == (1, "database")
@@ -213,7 +207,6 @@ def test_a_database_that_does_not_answer_is_said_in_constant_words(check):
     ]
 
 
-@pytest.mark.engine_neutral
 def test_a_database_that_is_not_there_is_not_made(check, tmp_path):
     code, found = check(DATABASE_URL=f"sqlite:///{tmp_path}/none.sqlite")
     assert (code, levels(found)["database"]) == (1, "fail")
@@ -289,6 +282,7 @@ def test_the_triggers_that_are_looked_for_are_all_that_the_migrations_make(datab
     engine.dispose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_a_role_without_its_rights_fails_and_with_them_does_not(check, database_url, role):
     url = as_role(database_url, role)
@@ -355,7 +349,6 @@ def test_a_clock_that_is_behind_the_newest_record_fails(check, service, database
     assert "s ahead of this machine" in found["clock"][0][1]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("text", [f"[app:main\n{SESAME}\n", f"[app:other]\nuse = {SESAME}\n", SESAME])
 def test_a_file_that_is_no_ini_of_ours_is_said_without_its_lines(check, operator, text):
     (operator.directory / "production.ini").write_text(text)
@@ -370,13 +363,12 @@ def test_every_engine_has_its_triggers_named():
 STORAGE = {"RATE_LIMIT": "9/day", "RATE_LIMIT_STORAGE": "redis://127.0.0.1:1"}
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_storage_that_does_not_answer_is_a_warning(check):
     ((level, told),) = check(**STORAGE)[1]["settings"]
     assert (level, "does not answer" in told) == ("warn", True)
 
 
-@pytest.mark.engine_neutral
 def test_a_storage_whose_library_is_missing_fails(make_service, monkeypatch):
     for module in ("redis.backoff", "redis.retry"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -385,7 +377,6 @@ def test_a_storage_whose_library_is_missing_fails(make_service, monkeypatch):
     assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found.text
 
 
-@pytest.mark.engine_neutral
 def test_settings_that_contradict_each_other_fail(check):
     code, found = check(MASTER_KEY_FILE="/some/key", BODY_MAX_BYTES="10", DRAIN_SECONDS="500")
     assert [level for level, _ in found["settings"]] == ["fail", "fail", "warn"]
@@ -416,7 +407,6 @@ def test_the_check_of_the_start_passes_in_the_environment_of_the_unit(at_start):
     assert "key source" not in told
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     "faults",
     [
@@ -432,7 +422,6 @@ def test_the_check_of_the_start_fails_where_every_request_does(at_start, faults)
     assert at_start(**faults)[0] == 1
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     "faults",
     [
@@ -449,7 +438,6 @@ def test_the_check_of_the_start_warns_of_every_other_fault(at_start, faults):
     assert (code, "fail " in told) == (0, False)
 
 
-@pytest.mark.engine_neutral
 def test_a_line_that_systemd_ignores_is_told(forks, operator, tmp_path):
     (tmp_path / "environment").write_text("export MASTER_KEY=open-sesame\n")
     done = forks.run(operator, "check", "--environment", str(tmp_path / "environment"), "production.ini")

@@ -15,6 +15,7 @@ def everything(service):
     return {name: service.rows(table) for name, table in found.tables.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [MASTER_KEY, NEXT_KEY], ids=["its key", "a wrong key"])
 def test_a_check_changes_no_row_of_any_table(service, forks, issuer, database_url, tmp_path, key):
     fill(arrange(service))

@@ -16,10 +16,7 @@ from secretsvc.commands import main
 from secretsvc.kernel.parsers import master_key
 from secretsvc.secrets.models import secret_version
 
-pytestmark = pytest.mark.postgresql("none")
 
-
-@pytest.mark.engine_neutral
 def test_keygen_prints_a_key_that_the_service_takes(secretsvc):
     first, second = (secretsvc("keygen").stdout for _ in range(2))
     assert len(master_key(first)) == 32
@@ -52,14 +49,14 @@ def test_rekey_stops_at_what_it_cannot_open_and_says_which_key_is_wanted(secrets
     assert "Traceback" not in failed.stderr
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_verify_opens_everything(operator, service, admin):
     fill(admin)
     done = operator.run("verify", "production.ini", MASTER_KEY=MASTER_KEY)
     assert (done.returncode, done.stdout) == (0, "9 envelopes, 0 unreadable.\n")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin, here):
     fill(admin)
     bad = secret_version.c.version == 2, secret_version.c.kid.is_not(None)
@@ -96,7 +93,7 @@ def test_verify_retires_a_key_that_no_envelope_names_but_not_the_newest(secretsv
     assert adopted(service) == [(kids[0], False), (kids[1], True)]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_adopt_takes_a_key_into_use_at_once_and_says_both_kids(secretsvc, service, admin):
     fill(admin)
     other = service.restarted(MASTER_KEY=NEXT_KEY)
@@ -149,7 +146,6 @@ def test_each_command_has_help_with_an_example(command):
     assert f"secretsvc-server {command}" in shown.output.partition("Example:\n")[2]
 
 
-@pytest.mark.engine_neutral
 def test_a_missing_key_is_said_by_its_name(secretsvc, service):
     failed = secretsvc("verify", "production.ini", MASTER_KEY="")
     assert failed.returncode == 1

@@ -11,8 +11,6 @@ from statements import recorded
 
 from secretsvc.secrets.queries.inline_envelopes import SHORT
 
-pytestmark = pytest.mark.postgresql("none")
-
 DEV = "/projects/shop/environments/dev"
 WITH_DEV = "secrets:compare?project=shop&environment=dev"
 KEYS = {"key", "kind", "version", "with_version"}
@@ -122,7 +120,7 @@ def test_a_later_revision_is_404_on_either_side(vault, dev):
         assert vault.get(f"{WITH_DEV}&{query}", 404).json["message"] == "Revision not found."
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_envelope_that_cannot_be_opened_makes_its_key_unreadable(vault, dev, service):
     for key in ("BOTH", "HERE_BAD", "THERE_BAD"):
         vault.set(**{key: "x"})
@@ -240,7 +238,7 @@ def test_values_under_two_master_keys_are_compared_and_one_that_no_key_opens_is_
     assert kinds(alone.get(WITH_DEV)) == {"SAME": "unreadable", "OTHER": "unreadable"}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("length", "most"), [(1, 2), (SHORT, 4)])
 @pytest.mark.parametrize("count", [1, 300])
 def test_a_comparison_takes_the_snapshot_and_two_statements_or_four_for_long_values(

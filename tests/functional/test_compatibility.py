@@ -11,8 +11,6 @@ from service import ADMIN
 
 from secretsvc.web.openapi.document import endpoints
 
-pytestmark = pytest.mark.postgresql("none")
-
 RECORD = "RECORD_EXCHANGES" in os.environ
 CALLERS = {"admin": ADMIN, "reader": "reader@example.com", "stranger": "stranger@example.com"}
 
@@ -30,7 +28,8 @@ def replay(service):
         yield exchange, recorded_requests.ask(clients[exchange.get("as", "admin")], exchange, kept), kept
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.skipif(RECORD, reason="recording")
 def test_no_recorded_exchange_is_answered_otherwise(service):
     problems = [

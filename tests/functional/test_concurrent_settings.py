@@ -10,7 +10,7 @@ from pages import Browser, form_of, words
 from sample_data import furnish
 from service import ADMIN
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 PROD = "/projects/shop/environments/prod"
 
@@ -52,6 +52,7 @@ def writes(service, settings):
     return service.audit(settings.recorded)
 
 
+@pytest.mark.slow
 def test_who_comes_second_is_told_what_is_there_and_decides(service, settings):
     first, second = Browser(service), Browser(service)
     mine = typed(second.open(settings.page), settings, **{settings.field: "Mine"})
@@ -108,6 +109,7 @@ def test_who_sends_a_form_of_its_own_without_that_field_is_not_asked_for_it(serv
     assert len(writes(service, settings)) == 1
 
 
+@pytest.mark.slow
 def test_of_two_at_the_same_moment_one_is_told(service, settings):
     for turn in range(4):
         forms = [

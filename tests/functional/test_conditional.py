@@ -20,8 +20,6 @@ from waiting import PATIENCE, least_seconds
 from secretsvc.db.engine import write_transaction
 from secretsvc.web.headers import SECURITY_HEADERS
 
-pytestmark = pytest.mark.postgresql("none")
-
 PATHS = ("secrets", "secrets:export", "secrets:export?format=env")
 VARYING = {"X-Request-Id", "Content-Security-Policy"}
 both_reads = pytest.mark.parametrize("path", PATHS[:2])
@@ -152,7 +150,7 @@ def test_a_304_opens_no_value_and_leaves_no_record(vault, service, opened, path)
     ask(vault, path, "*")
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("path", PATHS)
 def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, service, path):
     with recorded(service.engine) as statements, transactions(service.engine) as sent:
@@ -162,7 +160,7 @@ def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, se
     assert sent == []
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("path", PATHS)
 def test_a_304_waits_for_no_writer(vault, service, path):
     with write_transaction(service.engine) as connection:
@@ -170,7 +168,7 @@ def test_a_304_waits_for_no_writer(vault, service, path):
         ask(vault, path, '"3"')
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @both_reads
 def test_what_the_client_does_not_know_takes_one_statement_more(vault, service, path):
     counts = []
@@ -248,6 +246,7 @@ def test_the_tag_of_an_older_revision_is_that_revision_s(vault, service, path):
     assert ask(vault, f"{path}?rev=4", "*", 404).json["message"] == "Revision not found."
 
 
+@pytest.mark.slow
 def test_head_is_get_without_the_body_its_record_included_everywhere(issuer, database_url):
     world = make_world(database_url, issuer)
     admin, names = world.clients["global admin"], world.names

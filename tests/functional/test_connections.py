@@ -171,6 +171,7 @@ def post(length: int, *lines: bytes) -> bytes:
 # Deadlines of requests
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_deadlines")
 def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(server):
     with connected(server) as connection:
@@ -180,6 +181,7 @@ def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(serve
     assert server.traffic.dropped == {"header_slow": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_deadlines")
 def test_who_was_dropped_is_told_by_the_log(server, monkeypatch, caplog):
     monkeypatch.setattr(connections, "REPORT_SECONDS", 0.0)
@@ -188,6 +190,7 @@ def test_who_was_dropped_is_told_by_the_log(server, monkeypatch, caplog):
     assert comes(lambda: "connections were dropped: 1 header_slow" in caplog.text)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_deadlines")
 @pytest.mark.parametrize(
     "head", [post(90_000), b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"]
@@ -214,6 +217,7 @@ def test_a_body_above_the_least_rate_may_take_longer(clock, server):
         assert connection.recv(65536).endswith(b"\r\n\r\n100000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", [{"idle_seconds": 0.5}], indirect=True)
 def test_a_connection_that_asks_for_nothing_is_closed_in_the_end(server):
     with connected(server) as connection:
@@ -247,6 +251,7 @@ def test_no_worker_waits_for_a_client_that_does_not_read(server):
     eventually(lambda: server.traffic.answer_bytes == 0)
 
 
+@pytest.mark.slow
 def test_an_answer_of_which_nothing_is_taken_is_given_up(server, application):
     with connected(server, 4096) as connection:
         connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -289,6 +294,7 @@ def test_a_slow_reader_within_the_rate_gets_all_of_it(clock, server):
     assert passed > 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", [{"answer_bytes": 40_000_000, "unread_seconds": 60.0}], indirect=True)
 def test_where_there_is_no_room_for_all_answers_those_that_nobody_takes_go(server, application):
     with ExitStack() as stack:
@@ -578,6 +584,7 @@ def test_a_client_that_is_refused_while_it_sends_meets_the_answer_and_no_reset(s
         assert received(connection).split()[1] == b"413"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_deadlines")
 def test_a_client_that_never_ends_what_was_refused_is_left(server):
     with connected(server) as connection:

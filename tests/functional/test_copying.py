@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from secrets_client import BOTH_SPELLINGS, Vault, records, state
 
+pytestmark = pytest.mark.both_engines
+
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}
 FROM_PROD = {"from": {"project": "shop", "environment": "prod"}}
@@ -244,7 +246,6 @@ def test_if_match_is_400_on_copy_and_restore(vault, dev, service, header):
     assert state(service) == before
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "at"),
     [

@@ -25,6 +25,8 @@ from statements import recorded
 from secretsvc.kernel.crypto import SHORTEST
 from secretsvc.secrets.queries.inline_envelopes import SHORT
 
+pytestmark = pytest.mark.both_engines
+
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}
 ADA = "ada@example.com"
@@ -133,7 +135,7 @@ def test_a_copy_that_cannot_be_recorded_is_not_made(vault, dev, service):
     assert state(service) == before
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("existing", ["overwrite", "skip", "refuse"])
 def test_an_envelope_that_cannot_be_opened_at_the_source_fails_it_whole(
@@ -300,6 +302,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 def test_a_copy_and_a_restore_take_a_bounded_number_of_statements_whatever_their_size(make_service):
     service, taken = make_service(LAST_SEEN_RESOLUTION="3600000"), []
     admin = arrange(service, "shop", *(f"{slug}{count}" for count in (2, 300) for slug in ("prod", "dev")))

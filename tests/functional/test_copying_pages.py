@@ -10,8 +10,6 @@ from secrets_client import Vault
 from service import ADMIN
 from statements import recorded
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECT = "/projects/shop"
 PROD, DEV = (f"{PROJECT}/environments/{slug}" for slug in ("prod", "dev"))
 COMPARE = f"{PROJECT}/compare?from=dev&to=prod"
@@ -87,7 +85,7 @@ def test_a_filter_of_a_comparison_shows_the_keys_that_it_is_for(browser, query, 
     assert [row.th.text for row in page.html.select("tbody tr")] == expected
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_only_what_the_second_lacks_or_has_otherwise_can_be_copied(browser, dev, service):
     page = browser.open(f"{COMPARE}&show=all")
     assert {box["name"] for box in page.html.select(".pick input")} == {
@@ -130,7 +128,7 @@ def test_an_environment_that_is_not_in_sight_is_not_found_to_compare(browser, se
         rita.open(f"{PROJECT}/compare?{query}", status)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_comparison_takes_two_statements_beside_authentication_and_the_shell(browser, service):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")
     browser = Browser(quiet)

@@ -8,8 +8,6 @@ import pytest
 from service import API, HEADER
 from wsgi import call
 
-pytestmark = pytest.mark.engine_neutral
-
 HOST = "secrets.example.com"
 ALLOWED = [
     {},
@@ -107,6 +105,7 @@ def test_requests_of_the_same_site_or_of_no_browser_pass(send):
         assert send(request, headers).status == request[3], (request, headers)
 
 
+@pytest.mark.slow
 def test_unsafe_requests_and_reads_of_values_are_refused_to_other_sites(send, service):
     before = len(service.audit())
     for headers, request in product(REFUSED, (*UNSAFE, *READS_OF_VALUES)):

@@ -11,8 +11,6 @@ from rotation import adopt
 from secrets_client import BOTH_SPELLINGS, Vault, overwrite, records, state, tamper, version_row
 from service import MASTER_KEY
 
-pytestmark = pytest.mark.postgresql("none")
-
 OTHER_KEY = base64.b64encode(bytes(range(32, 64))).decode()
 
 
@@ -113,7 +111,8 @@ def hoarded():
     gc.enable()
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.usefixtures("hoarded")
 @pytest.mark.parametrize("path", ["secrets:export", "secrets:export?format=env", "secrets", "secrets/A"])
 def test_a_read_that_met_a_damaged_row_leaves_no_old_snapshot_to_the_next_request(vault, service, path):
@@ -135,7 +134,7 @@ def test_two_envelopes_that_changed_places_are_both_unreadable(vault, service):
     assert readable == {"A": False, "B": False, "C": True}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_row_whose_current_version_is_gone_is_still_listed(vault, service):
     vault.set(A="one", B="two")
     service.execute("UPDATE secret SET version = 7 WHERE key = 'A'")

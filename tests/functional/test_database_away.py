@@ -47,7 +47,6 @@ def all_taken(service):
             connection.close()
 
 
-@pytest.mark.engine_neutral
 def test_where_nobody_listens_every_request_is_refused_and_pages_too(service):
     away = service.restarted(**{"SQLALCHEMY.URL": "postgresql://secretsvc:hunter2@127.0.0.1:1/secretsvc"})
     refused(away.user().get("/whoami", 503))
@@ -59,6 +58,7 @@ def test_where_nobody_listens_every_request_is_refused_and_pages_too(service):
     assert away.nobody().get("/health").json["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_whoever_gets_no_connection_in_time_is_refused_and_served_when_there_is_one(make_service):
     service = make_service(DATABASE_POOL_SIZE="2", DATABASE_TIMEOUT="1")
     admin = service.user()
@@ -85,6 +85,7 @@ def test_whoever_waits_less_than_that_is_served(make_service):
     assert found[0].status_int == 200
 
 
+@pytest.mark.slow
 def test_one_connection_is_enough_for_every_kind_of_request(make_service):
     service = make_service(DATABASE_POOL_SIZE="1", DATABASE_TIMEOUT="1", LAST_SEEN_RESOLUTION="0")
     prod = Vault(arrange(service, "shop", "prod"))
@@ -102,7 +103,6 @@ def test_one_connection_is_enough_for_every_kind_of_request(make_service):
 
 @pytest.mark.parametrize("setting", ["DATABASE_POOL_SIZE", "DATABASE_TIMEOUT"])
 @pytest.mark.parametrize("value", ["0", "-1", "many"])
-@pytest.mark.engine_neutral
 def test_malformed_settings_of_the_pool_are_told(make_service, setting, value):
     service = make_service(**{setting: value})
     assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
@@ -223,7 +223,7 @@ def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_ser
     prod.set(A="2")
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("what", ["project", "batch", "grant"])
 def test_a_file_that_another_program_writes_to_for_too_long_is_a_503(make_service, monkeypatch, what):
     pragmas = [one for one in engines.SQLITE_PRAGMAS if "busy" not in one]
@@ -266,7 +266,6 @@ def test_a_connection_that_is_lost_before_begin_is_a_503(service, monkeypatch):
     assert answer.status_int == 503, answer.json
 
 
-@pytest.mark.engine_neutral
 def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
     """SQLSTATE 08007, from a pooler or a cluster whose connection to us lives on."""
     unknown = OperationalError("COMMIT", {}, psycopg.errors.TransactionResolutionUnknown())
@@ -289,12 +288,10 @@ def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
 )
-@pytest.mark.engine_neutral
 def test_only_a_database_that_cannot_be_had_is_away(cause, is_away):
     assert (map_error(OperationalError("", {}, cause)) is not None) is is_away
 
 
-@pytest.mark.engine_neutral
 def test_of_sqlite_a_file_that_is_busy_is_away_and_a_wrong_statement_is_not(tmp_path):
     holder, other = (sqlite3.connect(tmp_path / "one.db", timeout=0) for _ in range(2))
     holder.execute("BEGIN IMMEDIATE")

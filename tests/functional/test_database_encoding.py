@@ -13,6 +13,8 @@ from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.supported import unsupported
 from secretsvc.server.server import NotStartedError, make_configured_server
 
+pytestmark = pytest.mark.both_engines
+
 TOLD = "the database has the encoding {}: move it into one with the encoding UTF8"
 CREATE = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C'")
 
@@ -65,7 +67,6 @@ def test_each_connection_speaks_utf8_whatever_the_url_says(database_url, monkeyp
     engine.dispose()
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("version", "encoding", "told"),
     [

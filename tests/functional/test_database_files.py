@@ -127,6 +127,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [entry.getMessage() for entry in caplog.records if entry.levelno == logging.WARNING]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o640, 0o602, 0o666])
 def test_a_start_names_each_file_that_others_may_open(path, issuer, caplog, mode) -> None:
     url = f"sqlite:///{path}"

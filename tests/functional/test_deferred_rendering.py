@@ -10,8 +10,6 @@ from statements import recorded
 
 from secretsvc.db.engine import write_transaction
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 EDITOR, SECRET, IMPORT = PROD, f"{PROD}/secrets/A", f"{PROD}/import"
 
@@ -74,7 +72,7 @@ FORMS = {
 }
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_that_answers_with_a_page_has_let_go_of_the_lock_before(browser, drawings, form):
     action, status, fields, template = FORMS[form]
@@ -129,7 +127,7 @@ def test_an_error_page_keeps_its_headers(make_service, service_settings):
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_dry_run_takes_no_lock(service, vault):
     """Neither over the API nor by a form: somebody else's transaction that writes does not hold it up."""
     vault.set(A="1")

@@ -24,7 +24,7 @@ for _ in range(2):
 """
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_the_demo_is_made_once_and_is_what_it_says(here, tmp_path):
     shutil.copy(here / "development.ini", tmp_path)
     (tmp_path / "alembic").symlink_to(here / "alembic")

@@ -14,8 +14,6 @@ from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.denials import SuppressedCounts
 from secretsvc.kernel.ids import new_id
 
-pytestmark = pytest.mark.postgresql("none")
-
 EVE = "eve@example.com"
 
 
@@ -112,7 +110,7 @@ def test_what_was_left_out_is_told_once_and_of_its_own_identity(
     assert details(service) == [None, None, {"unrecorded": 1}, {"unrecorded": 2}, None]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_denial_that_cannot_be_written_keeps_what_was_left_out(
     make_service: Maker, clock: StoppedClock
 ) -> None:
@@ -163,7 +161,7 @@ def test_a_malformed_limit_is_no_limit_by_default(make_service: Maker, limit: st
     assert service.denials() == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_denials_that_come_at_once_are_all_counted(make_service: Maker) -> None:
     service = town(make_service, "5/day")
     eve = service.user(EVE)

@@ -7,6 +7,8 @@ import logging
 import pytest
 from fault_injection import refuse_inserts
 
+pytestmark = pytest.mark.both_engines
+
 
 @pytest.fixture
 def eve(admin, service):
@@ -50,7 +52,7 @@ def test_a_denial_is_there_when_its_answer_is(admin, service):
         assert len(service.denials()) == count
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_a_denied_write_leaves_nothing_but_its_denial(admin, service, base):
     service.grant("eve@example.com", "reader", "shop/prod")
     service.user("eve@example.com").get("/whoami")

@@ -14,8 +14,6 @@ from secretsvc.web.openapi.references import extract_references, with_descriptio
 from secretsvc.web.response_schemas import answer_schema
 from secretsvc.web.types import NamedSchema
 
-pytestmark = pytest.mark.engine_neutral
-
 #: Bytes, as they are served.
 LARGEST = 96 * 1024
 #: The names of bodies in the specification, and of resources in the specification and the contract.

@@ -9,8 +9,6 @@ from service import ADMIN, arrange
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 SPARE, ADA = "spare@example.com", "ada@example.com"
 
 
@@ -73,7 +71,7 @@ def test_a_listed_admin_is_disabled_only_where_somebody_else_is_left(make_servic
         service.user().get("/grants")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_whoever_is_not_the_last_may_be_disabled_and_the_last_renamed(service, admin):
     assert switch(service, ADMIN, ADA).status_int == 200
     mine = admin.get("/whoami").json["identity"]["id"]
@@ -94,7 +92,7 @@ def test_a_disabled_admin_stays_disabled_although_it_is_listed(make_service):
     assert service.user(ADA).get("/projects").json["items"] == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_last_grant_may_go_while_the_list_is_not_empty_whoever_of_it_is_disabled(make_service):
     service = make_service(BOOTSTRAP_ADMINS=SPARE)
     disable(service, SPARE)
@@ -104,7 +102,7 @@ def test_the_last_grant_may_go_while_the_list_is_not_empty_whoever_of_it_is_disa
     assert service.count(grant) == 0
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_of_two_listed_admins_who_disable_each_other_at_once_one_succeeds(make_service):
     service = make_service(BOOTSTRAP_ADMINS=f"{ADMIN},{SPARE}", LAST_SEEN_RESOLUTION="3600000")
     pair = (ADMIN, SPARE)

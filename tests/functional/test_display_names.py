@@ -22,7 +22,6 @@ UNSEEN = (
 )  # fmt: skip
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("name", UNSEEN, ids=ascii)
 def test_a_name_with_an_at_sign_or_unseen_characters_is_a_422(service, admin, name):
     ada = service.identity_id(ADA)
@@ -85,7 +84,6 @@ def test_what_only_holds_a_subject_and_other_scripts_are_allowed(service, admin)
         assert admin.patch(f"/identities/{ada}", {"display_name": name}).json["display_name"] == name
 
 
-@pytest.mark.engine_neutral
 def test_a_name_that_is_stored_stays(service, admin):
     ada = service.identity_id(ADA)
     service.execute(
@@ -95,7 +93,6 @@ def test_a_name_that_is_stored_stays(service, admin):
     assert (changed["display_name"], changed["disabled"]) == ("root@example.com", True)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("name", ["root@example.com", "a\u202eb", "Deploy"])
 def test_the_forms_refuse_it_at_the_field_and_keep_it(service, name):
     service.robot("deploy").get("/whoami")

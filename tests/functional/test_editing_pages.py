@@ -7,8 +7,6 @@ import json
 import pytest
 from pages import Browser, form_of, submit, words
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 GONE = "deleted, can be rolled back"
 
@@ -42,7 +40,7 @@ def sides(page):
     }
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_many_rows_are_edited_at_once_after_a_review(browser, vault, service):
     form = edits(browser.open(PROD), value__A="one\r\ntwo", delete__C=True)
     form["new.1.key"], form["new.1.value"], form["new.1.description"] = "D", "4", "dee"
@@ -72,7 +70,6 @@ def test_the_review_shows_no_value_and_writes_none(browser, service):
     assert len(service.audit("secret.batch")) == 1
 
 
-@pytest.mark.engine_neutral
 def test_a_form_that_changes_nothing_leads_back(browser):
     page = edits(browser.open(PROD)).submit().follow()
     assert "No changes to save." in page.text
@@ -132,7 +129,7 @@ def test_what_is_sent_twice_is_no_conflict(browser, vault):
     assert vault.rev == 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_was_typed(browser, vault):
     form = edits(browser.open(PROD), value__A="\r\nmine ", empty__B=True, delete__C=True)
     form["new.1.key"] = "E"
@@ -208,7 +205,6 @@ def test_more_new_rows_than_an_environment_holds_are_refused_and_the_first_ones_
     assert len(plan(page)) == 5
 
 
-@pytest.mark.engine_neutral
 def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
     token = browser.open(PROD).html.find("input", {"name": "csrf"})["value"]
     bad = {f"value.-{number}": "x" for number in range(130)}
@@ -218,7 +214,7 @@ def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
     assert told[-1].text.strip() == "30 more are left out."
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_environment_that_was_deleted_meanwhile_is_not_found(browser, admin):
     form = edits(browser.open(PROD), value__A="x")
     admin.delete(PROD)
@@ -295,6 +291,7 @@ def test_the_whole_environment_is_edited_as_text_and_only_what_differs_is_writte
     assert [change["key"] for change in detail["changes"]] == ["B", "C", "NEW"]
 
 
+@pytest.mark.slow
 def test_text_that_cannot_be_read_or_is_stale_stays(browser, vault):
     page = submit(browser.open(f"{PROD}/text"), "/text", 200)
     page = submit(page, "/text-review", 422, content="A=1\nB\n")
@@ -316,7 +313,6 @@ def test_who_only_reads_can_neither_review_nor_apply(browser, service):
     assert [row["action"] for row in service.denials()] == ["authz.environment.writer"] * 5
 
 
-@pytest.mark.engine_neutral
 def test_an_editor_of_as_many_keys_as_there_may_be_is_read_with_all_its_fields(browser, vault):
     page = browser.open(PROD)
     form = edits(page, value__A="typed")

@@ -12,8 +12,6 @@ from statements import recorded
 
 from secretsvc.secrets.ui.value_warnings import doubts
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 #: The snapshot, the lock, the environment, values, their versions, the records, two of the editor, the shell.
 REVEALING_ALL = 8
@@ -95,7 +93,7 @@ def test_a_copy_is_a_reveal_with_its_own_reason_and_the_focus(browser, service):
     assert [row["reason"] for row in service.audit("secret.reveal")] == ["copy"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_all_values_are_revealed_with_a_record_for_each_but_what_cannot_be_read(browser, service):
     tamper(service, "C")
     page = push(browser.open(PROD), "reveal-all", "1")
@@ -113,7 +111,7 @@ def test_a_value_that_looks_like_another_is_told_of_where_it_is_shown(browser, v
     assert [told in " ".join(row.text.split()) for row in rows] == [True, False]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_all_values_are_recorded_by_as_many_statements_as_one(browser, vault, service):
     form = browser.open(PROD)
     with recorded(service.engine) as few:
@@ -327,7 +325,7 @@ def test_a_review_names_three_of_many_environments_without_a_new_key(browser, ad
     assert "Also missing in Dev, A, B and 2 more" in row_text(page, "NEW")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_review_names_the_other_environments_without_a_new_key(browser, admin, service, reader):
     for slug in ("preview", "empty"):
         admin.post("/projects/shop/environments", {"slug": slug, "name": slug.title()}, status=201)
@@ -374,7 +372,7 @@ def test_a_doubt_is_told_in_words(value, told):
     assert doubts(value) == told
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 300])
 def test_the_editor_takes_two_statements_beside_those_of_each_page(service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")
@@ -400,6 +398,7 @@ def test_an_editor_of_500_keys_is_small_enough_to_be_sent(service, vault):
     assert len(gzip.compress(body, 6)) < 50_000
 
 
+@pytest.mark.slow
 def test_a_row_of_many_has_its_menu_drawn_when_asked_for_and_the_rest_stays_typed(service, vault):
     keys = many(vault, 101)
     page = Browser(service).open(PROD)

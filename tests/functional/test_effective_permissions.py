@@ -10,8 +10,6 @@ from stopped_clock import StoppedClock
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 
 
@@ -164,7 +162,7 @@ def test_a_listing_without_a_row_is_a_source_of_its_own(make_service, disabled):
     ]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_listing_beside_a_groups_grant_decides(make_service):
     service = make_service(BOOTSTRAP_ADMINS=f"{ADMIN},{ADA}")
     service.grant(service.group("team", ADA), "admin", group=True)

@@ -13,8 +13,6 @@ from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment
 
-pytestmark = pytest.mark.postgresql("none")
-
 FIELDS = {"id", "project_id", "slug", "name", "description", "rev", "created_at", "updated_at", "protected"}
 LIST = "/projects/shop/environments"
 
@@ -52,14 +50,14 @@ def test_creation_is_audited_with_both_ids(admin, service):
     assert json.loads(row["detail"]) == {"slug": "test"}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_slug_is_unique_within_its_project_alone(admin):
     admin.post("/projects", {"slug": "other", "name": "Other"}, 201)
     admin.post("/projects/other/environments", {"slug": "prod", "name": "Prod"}, 201)
     assert admin.post(LIST, {"slug": "prod", "name": "Again"}, 409).json["code"] == "CONFLICT"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_of_twenty_creations_at_once_one_succeeds(admin, service):
     def create(number):
         client = Client(service.app, admin.token)
@@ -70,7 +68,7 @@ def test_of_twenty_creations_at_once_one_succeeds(admin, service):
     assert len(service.audit("environment.create")) == 3
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_environments_that_are_made_while_their_project_goes_leave_no_orphan(admin, service):
     def act(number):
         client = Client(service.app, admin.token)
@@ -93,14 +91,13 @@ def test_no_operation_moves_an_environment(admin, base):
         assert [issue["path"] for issue in issues] == [field]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("field", ["project_id", "id", "rev", "created_at", "project"])
 def test_creation_takes_no_field_of_the_server(admin, field):
     refused = admin.post(LIST, {"slug": "test", "name": "Test", field: "x"}, 422).json
     assert [issue["path"] for issue in refused["issues"]] == [field]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_deletion_takes_along_secrets_history_and_grants(admin, service, base):
     for path in ("prod", "dev"):
         for value in ("one", "two"):
@@ -121,7 +118,7 @@ def test_a_deletion_takes_along_secrets_history_and_grants(admin, service, base)
     assert admin.get(base, 404).json["message"] == "Environment not found."
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_deletion_that_cannot_be_audited_deletes_nothing(admin, service, base):
     admin.post(f"{base}/secrets:batch", {"mode": "merge", "set": {"KEY": "one"}})
     refuse_inserts(service, "audit_record")

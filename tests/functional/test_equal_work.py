@@ -18,6 +18,8 @@ from secretsvc.audit.models import REFUSALS, audit_record, denial_tally
 from secretsvc.db.engine import Mode, mode_of
 from secretsvc.kernel.ids import new_id
 
+pytestmark = pytest.mark.both_engines
+
 NOBODY, WARDEN = "eve@example.com", "ada@example.com"
 
 
@@ -176,7 +178,7 @@ def test_a_source_that_is_not_there_costs_the_work_of_an_invisible_one(
     assert denials == [1, 0]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("subject", "method", "path", "invisible", "absent"), CASES)
 def test_beyond_the_limit_neither_is_written(
     make_service: Maker, subject: str, method: str, path: str, invisible: str, absent: str

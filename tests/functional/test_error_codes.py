@@ -8,8 +8,6 @@ import pytest
 from openapi_spec_validator import validate
 from pages import Browser, words
 
-pytestmark = pytest.mark.postgresql("none")
-
 LOCKED = """
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.web.schema import Document
@@ -42,6 +40,7 @@ def locked(make_service, tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.slow
 def test_a_status_that_secretsvc_has_no_error_of_is_answered_and_described(locked):
     service = locked("config.add_error(Locked, 423, 'Unlock it.')", "errors=(423,), ")
     assert service.user().get("/locked", 423).json["code"] == "ACME_LOCKED"

@@ -10,8 +10,6 @@ from statements import recorded
 from secretsvc.secrets.write import write
 from secretsvc.secrets.write.apply_plan import LostRace, apply
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECT = "/projects/shop"
 WANDA = "wanda@example.com"
 BOTH = ("rename", "delete")
@@ -61,7 +59,7 @@ def test_a_key_is_deleted_wherever_it_is_and_can_be_brought_back(browser, vault,
     assert vault.get("secrets/DB_URL").json["value"] == "one"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("did", BOTH)
 def test_what_was_changed_meanwhile_is_left_as_it_is_everywhere(browser, vault, dev, service, did):
     page = opened(browser, did)
@@ -77,7 +75,7 @@ def test_what_was_changed_meanwhile_is_left_as_it_is_everywhere(browser, vault, 
     assert "DB_URL" not in {*vault.listed(), *dev.listed()}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("did", BOTH)
 def test_another_environment_that_got_the_key_meanwhile_is_not_passed_over(browser, admin, dev, did):
     page = opened(browser, did)
@@ -111,7 +109,7 @@ def test_a_protected_environment_needs_a_reason(browser, admin, vault, did):
     assert "DB_URL" not in vault.listed()
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("did", BOTH)
 def test_it_goes_as_far_as_the_caller_may_write_and_says_where_it_does_not(browser, service, vault, dev, did):
     service.grant(WANDA, "writer", "shop/dev")
@@ -144,7 +142,8 @@ def test_who_may_write_nowhere_is_denied_and_that_is_recorded(browser, service, 
     assert "DB_URL" in dev.listed()
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.parametrize("did", BOTH)
 def test_a_form_that_is_sent_twice_ends_where_the_key_was(browser, service, did):
     service.grant(WANDA, "writer", "shop/dev")
@@ -160,7 +159,7 @@ def test_a_form_that_is_sent_twice_ends_where_the_key_was(browser, service, did)
         assert "No changes to save." in words(page)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_rename_of_what_somebody_else_deleted_meanwhile_is_not_said_to_be_done(browser, vault, dev):
     form = form_of(opened(browser, "rename"), "/rename-everywhere")
     form["to"] = "NEW"
@@ -179,7 +178,6 @@ def test_a_reader_has_no_such_entry_and_a_stranger_no_such_page(browser, service
     browser.post(f"{PROJECT}/{did}-everywhere", {"csrf": token, "key": "ABSENT", "to": "B"}, status=404)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("did", BOTH)
 def test_a_key_or_a_revision_that_nobody_can_have_is_refused(browser, did):
     for query, status in {"": 303, "?key=no+key": 422, "?key=%00": 422, "?key=ABSENT": 404}.items():
@@ -190,7 +188,7 @@ def test_a_key_or_a_revision_that_nobody_can_have_is_refused(browser, did):
         browser.post(f"{PROJECT}/{did}-everywhere", fields, status=422)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_page_takes_three_statements_however_much_there_is(make_service, vault):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     vault.batch(set={f"KEY_{number}": "x" for number in range(60)})

@@ -10,8 +10,6 @@ from sqlalchemy import event
 
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECT = "/projects/{p}"
 BATCH = {"mode": "merge", "set": {"KEY": "x"}}
 ON_PROJECT = [
@@ -116,6 +114,7 @@ def test_an_invisible_project_answers_like_an_absent_one(town):
         assert denied(town, f"nowhere.h-{number}") == [], case
 
 
+@pytest.mark.slow
 def test_an_environment_of_an_invisible_project_answers_like_an_absent_one(town, env_path):
     eve = town.user("eve@example.com")
     for number, case in enumerate(ON_ENVIRONMENT):
@@ -130,6 +129,7 @@ def test_an_environment_of_an_invisible_project_answers_like_an_absent_one(town,
         assert denied(town, f"nowhere.h-{number}") == [], case
 
 
+@pytest.mark.slow
 def test_an_invisible_environment_of_a_visible_project_answers_like_an_absent_one(town, env_path):
     town.grant("eve@example.com", "admin", "shop/dev")
     eve = town.user("eve@example.com")

@@ -11,8 +11,6 @@ from tokens import ABSENT, TestIssuer
 from secretsvc.authentication.service_tokens import new_token
 from secretsvc.commands import main
 
-pytestmark = pytest.mark.postgresql("none")
-
 URL = "https://keys.invalid/certs"
 TEAM = {"team": {"id": 7}}
 

@@ -16,8 +16,6 @@ from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.retention.pruned_state import led_to
 from secretsvc.sealedlog.verification.verify import verify_files
 
-pytestmark = pytest.mark.engine_neutral
-
 INI = "production.ini"
 OLD = 300
 
@@ -92,6 +90,7 @@ def test_no_state_is_found_where_entries_that_lead_to_it_are_missing(files, serv
         led_to(files, signers(service), None, OLD, size_of(files))
 
 
+@pytest.mark.slow
 def test_a_folder_without_an_export_and_a_key_that_is_none_are_told_apart(files, secretsvc):
     def fails(*arguments):
         done = secretsvc("audit", "verify", *map(str, arguments))
@@ -195,6 +194,7 @@ class Crash(BaseException):
     """Stands for the end of a process."""
 
 
+@pytest.mark.slow
 def test_an_export_that_ends_at_any_file_is_whole_up_to_its_checkpoint_and_goes_on(
     files, service, monkeypatch
 ):

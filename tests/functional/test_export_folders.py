@@ -119,7 +119,8 @@ def chain(filled, service, folders):
     return folders
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_an_export_is_closed_and_goes_on_in_another_folder(filled, service, secretsvc, folders):
     def audit(*arguments, status=0):
         done = secretsvc("audit", *map(str, arguments))
@@ -156,6 +157,7 @@ def test_an_export_is_closed_and_goes_on_in_another_folder(filled, service, secr
     assert "Nothing is left to prune" in audit(*before, "--export", one, "--export", two)
 
 
+@pytest.mark.slow
 def test_all_folders_verify_in_their_order_and_each_from_where_it_begins(chain, service):
     _one, two, three = chain
     assert problems(service, *chain) == problems(service, two, three) == []
@@ -163,6 +165,7 @@ def test_all_folders_verify_in_their_order_and_each_from_where_it_begins(chain, 
     assert problems_of_database(service, *chain) == problems_of_database(service, three) == []
 
 
+@pytest.mark.slow
 def test_folders_that_are_swapped_missing_or_not_closed_are_named(chain, service):
     one, two, three = chain
     begins = f"{three.folder} does not begin where {one.folder} was closed"
@@ -193,7 +196,7 @@ TAMPERED = {
 }
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_the_note_of_a_closed_export_is_as_its_page_shows(chain):
     (shown,) = blocks((ROOT / "docs" / "audit.md").read_text("utf-8"), "An export", "text")
     lines = (chain[0].folder / "closed").read_text().partition("\n\n")[0].splitlines()
@@ -203,7 +206,7 @@ def test_the_note_of_a_closed_export_is_as_its_page_shows(chain):
     assert len(shown.splitlines()) == len(lines)
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TAMPERED)
 def test_each_file_that_leads_from_folder_to_folder_is_verified(chain, service, kind):
     name, content, told = TAMPERED[kind]
@@ -216,7 +219,7 @@ def test_each_file_that_leads_from_folder_to_folder_is_verified(chain, service, 
         assert found != problems(service, chain[2])
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_beginning_of_another_size_or_by_another_key_is_none(chain, service):
     one, two, _three = chain
     note = two.text("begin")
@@ -229,7 +232,7 @@ def test_a_beginning_of_another_size_or_by_another_key_is_none(chain, service):
             export(service, two)
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_folder_cannot_begin_in_two_places_or_over_another_export(chain, service, tmp_path):
     one, two, three = chain
     assert begin(service, three, two) == head_of(service, three)
@@ -245,7 +248,7 @@ def test_a_folder_cannot_begin_in_two_places_or_over_another_export(chain, servi
         begin(service, Files(tmp_path / "new"), two)
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_checkpoint_from_before_a_folder_is_verified_with_the_folder_that_has_it(chain, service, tmp_path):
     _one, two, three = chain
     older = head_of(service, chain[0])._replace(size=100)
@@ -257,7 +260,7 @@ def test_a_checkpoint_from_before_a_folder_is_verified_with_the_folder_that_has_
     assert problems(service, *chain, older=heads) == []
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_folder_is_closed_only_once_it_has_a_full_file_of_entries(vault, service, folders):
     one, two, three = folders
     vault.set(A="x")
@@ -279,7 +282,6 @@ def adopted_late(service, files):
     return problems(service, files)
 
 
-@pytest.mark.engine_neutral
 def test_a_damaged_export_is_not_closed(filled, service, folders):
     [files, *_] = folders
     export(service, files)
@@ -294,7 +296,7 @@ class Crash(BaseException):
     """Stands for the end of a process."""
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_beginning_that_ends_at_any_file_is_no_export_and_goes_on(filled, service, folders, monkeypatch):
     one, two, _three = folders
     export(service, one)
@@ -324,7 +326,7 @@ def test_a_beginning_that_ends_at_any_file_is_no_export_and_goes_on(filled, serv
     assert problems(service, one, two) == []
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_folders_from_before_and_after_another_signing_key_verify_by_either(filled, service, folders):
     one, two, three = folders
     export(service, one)
@@ -345,6 +347,7 @@ def test_folders_from_before_and_after_another_signing_key_verify_by_either(fill
         assert [line for files in folders for line in verify_files(files, signers, [])] == []
 
 
+@pytest.mark.slow
 def test_a_pruning_rests_on_the_folder_that_has_its_records(chain, service):
     one, two, three = chain
     for before, source in ((1_000_000, one), (LATER, two)):
@@ -357,6 +360,7 @@ def test_a_pruning_rests_on_the_folder_that_has_its_records(chain, service):
     assert 512 < found.size < 768
 
 
+@pytest.mark.slow
 def test_a_pruning_reads_only_the_folders_that_have_what_is_left(chain, service):
     one, two, three = chain
     registry = service.app.registry
@@ -374,6 +378,7 @@ def test_a_pruning_reads_only_the_folders_that_have_what_is_left(chain, service)
         audit_prune._export_whole(registry, three, [two])
 
 
+@pytest.mark.slow
 def test_a_pruning_that_was_interrupted_goes_on_with_the_folders_that_have_its_records(chain, service):
     _one, two, three = chain
     registry = service.app.registry
@@ -389,6 +394,7 @@ def test_a_pruning_that_was_interrupted_goes_on_with_the_folders_that_have_its_r
     assert problems_of_database(service, three) == []
 
 
+@pytest.mark.slow
 def test_the_state_of_a_pruning_goes_along_into_the_next_folder(chain, vault, service, tmp_path):
     _one, _two, three = chain
     found = prune(service, LATER + 1, *chain)
@@ -415,6 +421,7 @@ def merged(folders, tmp_path):
     return whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["one", "two"])
 def test_a_random_history_verifies_in_folders_as_in_one_wherever_it_is_cut(service, vault, tmp_path, seed):
     chance = random.Random(seed)  # noqa: S311
@@ -449,6 +456,7 @@ def test_a_random_history_verifies_in_folders_as_in_one_wherever_it_is_cut(servi
     assert last in problems(service, *folders)
 
 
+@pytest.mark.slow
 def test_a_hash_that_was_changed_is_named_by_the_closed_folder_that_has_it(chain, service):
     forged = audit_seal.update().where(audit_seal.c.position == 7)
     off = {

@@ -8,8 +8,6 @@ import pytest
 import yaml
 from secrets_client import BOTH_SPELLINGS, PLAINTEXT_HEADERS
 
-pytestmark = pytest.mark.postgresql("none")
-
 HARD = {"A": "it's $HOME `x`", "B": "two\nlines\n", "C": ""}
 TEXT = "text/plain; charset=utf-8"
 
@@ -51,14 +49,12 @@ def test_kubernetes_is_a_secret_named_after_the_environment_or_as_asked(vault):
 @pytest.mark.parametrize(
     "name", ["", "Upper", "-a", "a-", "a..b", "a_b", ".a", "a" * 64, "a." * 127 + "a", "%C3%A9"]
 )
-@pytest.mark.engine_neutral
 def test_a_name_that_is_no_dns_subdomain_is_a_422(vault, name):
     answer = vault.get(f"secrets:export?format=kubernetes&name={name}", 422)
     assert [issue["path"] for issue in answer.json["issues"]] == ["name"]
 
 
 @pytest.mark.parametrize("format", ["json", "env", "shell", "docker"])
-@pytest.mark.engine_neutral
 def test_a_name_with_another_format_is_a_422(vault, service, format):
     answer = vault.get(f"secrets:export?format={format}&name=shop", 422)
     assert [issue["path"] for issue in answer.json["issues"]] == ["name"]
@@ -126,7 +122,6 @@ def test_raw_gives_an_older_version_too(vault):
     assert vault.get("secrets/A?format=raw&version=1").text == "old"
 
 
-@pytest.mark.engine_neutral
 def test_another_format_of_one_value_is_a_422(vault):
     vault.set(A="x")
     for format in ("text", "env", "", "RAW"):

@@ -12,6 +12,8 @@ from secretsvc.exposure import domain
 from secretsvc.kernel.ids import new_id
 from secretsvc.secrets.models import departed_version
 
+pytestmark = pytest.mark.both_engines
+
 ADA = "ada@example.com"
 EVE = "eve@example.com"
 ITEM = {"project", "environment", "key", "version", "seen_at", "current"}
@@ -357,7 +359,7 @@ def test_reading_it_leaves_no_record(service, vaults):
     assert len(service.audit()) == before
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 def test_its_pages_together_are_the_whole_and_sorted(service, vaults, limit):
     prod, dev = vaults
@@ -383,7 +385,6 @@ def test_its_pages_together_are_the_whole_and_sorted(service, vaults, limit):
     assert found == whole
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "where"),
     [
@@ -406,7 +407,7 @@ def test_a_query_outside_its_grammar_is_a_422(service, admin, query, where):
     assert paths(admin.get(f"/identities/{service.identity_id(ADA)}/exposure?{query}", 422)) == {where}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/prod"])
 def test_a_page_takes_as_many_statements_for_many_as_for_few(make_service, scope):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -444,6 +445,7 @@ def pages_of(service, limit, subject=ADA):
 SMALL = ((1, 500, 1000), (20, 1, 1000), (20, 2, 1000), (20, 500, 1), (20, 500, 3), (1, 3, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", SMALL)
 def test_a_page_is_full_unless_it_is_the_last(service, vaults, monkeypatch, bounds):
     prod, dev = vaults

@@ -9,8 +9,6 @@ from service import arrange
 
 from secretsvc.exposure import ui
 
-pytestmark = pytest.mark.engine_neutral
-
 ADA = "ada@example.com"
 WHOLE = ("No value has been seen", "Nothing of it is in force any more")
 
@@ -70,6 +68,7 @@ def test_of_one_of_several_pages_it_tells_that_page_alone(service, prod, monkeyp
     assert "No more values." in words(beyond)
 
 
+@pytest.mark.slow
 def test_values_in_force_behind_environments_without_any_are_on_the_first_page(service, prod):
     root = service.user()
     prod.set(OTHER="1", A="1")

@@ -38,7 +38,7 @@ def crowded(service):
     return service
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_a_page_looks_up_what_the_identity_met(crowded):
     path = f"/identities/{crowded.identity_id(ADA)}/exposure"
     crowded.user().get(path)

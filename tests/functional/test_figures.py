@@ -28,8 +28,6 @@ from secretsvc.db import engine as engines
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.json_logging import JsonFormatter
 
-pytestmark = pytest.mark.postgresql("none")
-
 DAY = 86_400
 MASTER_KEYS = "secretsvc_master_key"
 LISTENING: dict[str, str | None] = {"OPERATIONS_LISTEN": "127.0.0.1:0"}
@@ -51,7 +49,7 @@ def test_a_database_that_only_reads_is_amiss_and_no_reason_to_stop(make_service)
         assert figure(operator, "secretsvc_ready") == 1
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_who_was_dropped_is_counted_by_the_reason(make_service):
     service = make_service().restarted(**LISTENING)
     with watched(service, connection_limit=1) as operator, ExitStack() as stack:
@@ -62,7 +60,7 @@ def test_who_was_dropped_is_counted_by_the_reason(make_service):
         assert eventually(lambda: figure(operator, *name) == 1, pause=0.05)
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_the_age_of_keys_that_no_source_gives_is_that_of_the_file(make_service, issuer, tmp_path, caplog):
     kept = tmp_path / "keys.json"
     with KeyServer(answer(b"", 500)) as source:
@@ -78,7 +76,8 @@ def test_the_age_of_keys_that_no_source_gives_is_that_of_the_file(make_service, 
     assert age >= DAY / 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_envelopes_under_the_old_key_are_counted_while_a_rotation_is_under_way(make_service):
     service = make_service()
     fill(arrange(service))
@@ -86,6 +85,7 @@ def test_envelopes_under_the_old_key_are_counted_while_a_rotation_is_under_way(m
         assert eventually(lambda: figure(operator, "secretsvc_envelopes_under_old_keys"), pause=0.05)
 
 
+@pytest.mark.slow
 def test_after_a_rekey_no_envelope_is_under_the_old_key(make_service):
     service = make_service()
     fill(arrange(service))
@@ -97,7 +97,7 @@ def test_after_a_rekey_no_envelope_is_under_the_old_key(make_service):
         assert figure(operator, "secretsvc_envelopes_under_old_keys") == 0
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_the_kids_of_the_master_keys_that_a_process_has_are_told(make_service):
     service = make_service()
     now = rotated(service, **LISTENING)
@@ -108,7 +108,8 @@ def test_the_kids_of_the_master_keys_that_a_process_has_are_told(make_service):
         assert not [name for name in operator.figures() if name[0] == MASTER_KEYS]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(make_service, caplog):
     service = make_service()
     log(service, created_at=now_ms() - 7_200_000)
@@ -118,7 +119,7 @@ def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(ma
     assert "the audit log is not being sealed: SERVER_MISCONFIGURED" in caplog.text
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_connections_that_are_in_use_are_counted(make_service):
     service = make_service(DATABASE_POOL_SIZE="3").restarted(**LISTENING)
     with watched(service) as operator, ExitStack() as stack:
@@ -128,7 +129,7 @@ def test_connections_that_are_in_use_are_counted(make_service):
         assert (figure(operator, "secretsvc_database_connections", "in use") or 0) >= 2
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_requests_that_find_no_thread_wait_and_have_taken_long_afterwards(make_service, issuer):
     service = make_service(DATABASE_POOL_SIZE="2").restarted(**LISTENING)
     with watched(service) as operator, ThreadPoolExecutor(4) as clients:
@@ -143,7 +144,7 @@ def test_requests_that_find_no_thread_wait_and_have_taken_long_afterwards(make_s
         assert (figure(operator, "secretsvc_request_seconds_sum", "/projects") or 0) >= 0.2
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_an_export_is_refused_while_the_plaintext_that_is_held_is_at_its_bound(make_service, issuer):
     service = make_service(PLAINTEXT_MAX_BYTES="4000", **LISTENING)
     fill(arrange(service))
@@ -162,7 +163,7 @@ def test_an_export_is_refused_while_the_plaintext_that_is_held_is_at_its_bound(m
     assert found["secretsvc_requests_total", "GET", route, "503"] == 1
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "status", "code"),
     [("BOOTSTRAP_ADMINS", "503", "NO_ADMINS_CONFIGURED"), ("ACCESS_ISSUER", "500", "SERVER_MISCONFIGURED")],
@@ -173,7 +174,7 @@ def test_a_request_that_failed_is_counted_with_its_status(make_service, issuer, 
         assert figure(operator, "secretsvc_requests_total", "GET", "other", status) == 1
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_who_asks_too_often_is_told_so_and_counted(make_service, issuer):
     with watched(make_service(RATE_LIMIT="1/day", **LISTENING)) as operator:
         assert "200 OK" in asked(operator, issuer)
@@ -181,7 +182,7 @@ def test_who_asks_too_often_is_told_so_and_counted(make_service, issuer):
         assert figure(operator, "secretsvc_requests_total", "GET", "other", "429") == 1
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_are_counted(
     make_service, issuer, caplog
 ):
@@ -198,7 +199,7 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
     assert causes(caplog) == ["TimeoutError: no connection in time"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service, issuer, caplog):
     caplog.set_level(logging.INFO)
     service = make_service()
@@ -219,7 +220,7 @@ def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service
     assert "the database does not answer" not in caplog.text
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_file_that_is_not_there_is_the_cause_in_the_requests_line(make_service, issuer, caplog, tmp_path):
     caplog.set_level(logging.INFO, "secretsvc.access")
     missing = {"SQLALCHEMY.URL": f"sqlite:///{tmp_path}/no/such/folder/database.sqlite"}
@@ -229,6 +230,7 @@ def test_a_file_that_is_not_there_is_the_cause_in_the_requests_line(make_service
     assert causes(caplog) == ["OperationalError: SQLITE_CANTOPEN"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_has_its_cause_in_each_requests_line_and_reads_go_on(
     make_service, issuer, caplog, monkeypatch
 ):
@@ -313,7 +315,7 @@ def asked(
     return exchange(port, f"{method} {API}{path} HTTP/1.1\r\n{head}{body}".encode()).decode()
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_files_that_are_mapped_are_no_memory_of_the_process(make_service, tmp_path):
     size = 64 * 2**20
     path = tmp_path / "mapped"

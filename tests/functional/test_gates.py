@@ -11,8 +11,6 @@ from service import ADMIN, API, Client
 from secretsvc.kernel.settings import Settings
 from secretsvc.server.readiness import Readiness
 
-pytestmark = [pytest.mark.engine_neutral, pytest.mark.postgresql("none")]
-
 LISTENING = {"OPERATIONS_LISTEN": "127.0.0.1:0"}
 #: Their faults have reasons of their own, or end the start.
 WITH_OWN_REASONS = {"key_provider", "master_key", "master_key_old", "master_key_file", "master_key_old_file"}
@@ -32,7 +30,7 @@ def answers(service):
     }
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(Settings.known().keys() - WITH_OWN_REASONS))
 def test_a_malformed_setting_is_a_reason_if_every_request_fails_and_else_degrades(make_service, name):
     make_service().user().get("/whoami")
@@ -45,6 +43,7 @@ def test_a_malformed_setting_is_a_reason_if_every_request_fails_and_else_degrade
     assert ("settings_malformed" in state.degraded) == (not fails_all)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "malformed",
     [
@@ -59,6 +58,7 @@ def test_a_process_that_fails_every_request_is_not_ready(make_service, malformed
         operator.until(503, reasons=["settings"], degraded=[])
 
 
+@pytest.mark.slow
 def test_a_storage_whose_library_is_missing_is_a_setting_that_is_wrong(make_service, monkeypatch):
     for module in ("redis.backoff", "redis.retry"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -67,6 +67,7 @@ def test_a_storage_whose_library_is_missing_is_a_setting_that_is_wrong(make_serv
         operator.until(503, reasons=["settings"], degraded=[])
 
 
+@pytest.mark.slow
 def test_a_storage_that_is_not_asked_may_be_anything(make_service):
     unlimited = dict.fromkeys(("RATE_LIMIT", "WRITE_LIMIT", "IDENTITY_LIMIT"), "")
     with watched(make_service(**LISTENING, **unlimited, RATE_LIMIT_STORAGE="nonsense://")) as operator:

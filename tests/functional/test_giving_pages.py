@@ -12,8 +12,6 @@ from stopped_clock import StoppedClock
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA, EVE = "ada@example.com", "eve@example.com"
 DAY = 86_400_000
 HOUR = 3_600_000
@@ -38,7 +36,7 @@ def give(browser, path, status=303, **fields):
     return answer.follow() if status == 303 else answer
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("path", EVERY_PANEL)
 def test_a_role_is_given_from_a_panel_that_leads_back(browser, service, path):
     ada = service.identity_id(ADA)
@@ -50,7 +48,7 @@ def test_a_role_is_given_from_a_panel_that_leads_back(browser, service, path):
     assert [one["action"] for one in service.audit()][-1] == "grant.create"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("scope", "scope_type"), [("*", "global"), ("shop", "project"), ("shop/dev", "environment")]
 )
@@ -91,7 +89,6 @@ def test_names_are_suggested_with_their_kinds(browser, service, admin):
     assert suggested == [ADMIN, "robot (service token)", "The team (group)"]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("span", "length"), [("1h", HOUR), ("1d", DAY), ("1w", 7 * DAY), ("3m", 91 * DAY), ("never", None)]
 )
@@ -103,7 +100,6 @@ def test_a_span_is_counted_from_now(browser, service, monkeypatch, span, length)
     assert row["expires_at"] == (clock.now + length if length else None)
 
 
-@pytest.mark.engine_neutral
 def test_a_week_is_offered_and_an_exact_time_goes_before_a_span(browser, service):
     ada = service.identity_id(ADA)
     assert panel(browser.open(f"{PROJECT}?grant"))["until"].value == "1w"
@@ -128,8 +124,7 @@ REFUSED = [
 @pytest.mark.parametrize("path", EVERY_PANEL)
 @pytest.mark.parametrize(
     ("changes", "field", "status"),
-    # It is for the database alone to say that there is such a grant.
-    [one if one[2] == 409 else pytest.param(*one, marks=pytest.mark.engine_neutral) for one in REFUSED],
+    REFUSED,
     ids=str,
 )
 def test_a_refused_form_keeps_all_that_was_typed_and_says_why(browser, service, path, changes, field, status):
@@ -149,7 +144,7 @@ def test_a_refused_form_keeps_all_that_was_typed_and_says_why(browser, service, 
     assert len(service.rows(grant)) == 2
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_everything_that_is_wrong_is_said_at_once(browser, service):
     token = browser.open(f"{PROJECT}?grant").html.find("input", {"name": "csrf"})["value"]
     fields = {"csrf": token, "holder": "", "role": "owner", "scope": "", "expires_at": "soon"}
@@ -166,7 +161,6 @@ def typed(moment):
     return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
 
 
-@pytest.mark.engine_neutral
 def test_a_past_end_is_not_given_by_a_form(browser, service, monkeypatch):
     clock = StoppedClock(monkeypatch)
     minute = clock.now - clock.now % 60_000
@@ -214,7 +208,7 @@ def test_somebody_who_has_not_signed_in_yet_is_given_access_once_that_is_confirm
     assert service.user("new.hire@example.com").get("/projects/shop").json["slug"] == "shop"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_nothing_is_announced_where_the_grant_is_refused(admin, service):
     service.grant(ADA, "admin", "shop/prod")
     ada = Browser(service, ADA)
@@ -230,7 +224,7 @@ def test_nothing_is_announced_where_the_grant_is_refused(admin, service):
     assert service.rows(identity, identity.c.subject == "new@example.com") == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_only_scopes_that_the_caller_administers_are_offered_and_given(browser, service):
     service.user().post("/projects", {"slug": "depot", "name": "Depot"}, 201)
     service.user().post("/projects/depot/environments", {"slug": "prod", "name": "Prod"}, 201)
@@ -259,7 +253,6 @@ def chips(page):
     return [one["value"] for one in page.html.select("#scope input[name=scope]")]
 
 
-@pytest.mark.engine_neutral
 def test_in_an_environment_that_environment_is_chosen(browser):
     assert panel(browser.open(f"{PROD}?grant"))["scope"].value == "shop/prod"
     assert panel(browser.open(f"{PROJECT}?grant"))["scope"].value is None
@@ -289,7 +282,6 @@ def test_a_sentence_says_what_will_be_given(browser, service, admin, monkeypatch
     assert browser.open(f"{PROJECT}?grant").html.find(id="sentence").has_attr("hidden")
 
 
-@pytest.mark.engine_neutral
 def test_a_form_without_its_token_gives_nothing(browser, service):
     service.identity_id(ADA)
     for path in EVERY_PANEL:

@@ -14,8 +14,6 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 ADA, EVE = "ada@example.com", "eve@example.com"
 EVIL = "<b>&\"'${1+1}</b><script>x</script>"
@@ -79,7 +77,7 @@ def test_it_is_removed_from_its_page_after_a_look_at_it(browser, service):
     assert not service.rows(grant, grant.c.id == made)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_end_is_taken_away(browser, service):
     made = service.grant(ADA, "writer", "shop", expires_at=1)
     submit(browser.open(f"/grants/{made}"), f"/grants/{made}", expires_at=" ")
@@ -103,7 +101,7 @@ def test_what_somebody_else_changed_in_the_meantime_stays(browser, service, admi
     assert terms(service, made) == ("reader", None)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_it_stays_after_a_refusal_too(browser, service, admin):
     service.grant(ADA, "reader", "shop")
     made = service.grant(ADA, "writer", "shop", expires_at=LATER)
@@ -147,7 +145,7 @@ def test_over_the_api_a_past_end_may_be_granted(service, admin):
     admin.patch(f"/grants/{made['id']}", {"expires_at": 2})
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_change_that_would_repeat_another_grant_leads_to_that_one(browser, service):
     made = service.grant(ADA, "reader", "shop/prod", expires_at=LATER)
     other = service.grant(ADA, "admin", "shop/prod", expires_at=1)

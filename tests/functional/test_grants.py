@@ -12,8 +12,6 @@ from stopped_clock import StoppedClock
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 GLOBAL = {"scope_type": "global"}
 PROJECT = {"scope_type": "project", "project": "shop"}
@@ -127,7 +125,7 @@ def test_the_same_holder_scope_and_role_is_a_duplicate_whatever_the_expiry(servi
     admin.post(path, {**scope, **whom, "role": "reader"}, 201)
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @HOLDERS
 @SCOPES
 def test_of_the_same_grants_at_once_one_is_made(service, admin, scope, holder):
@@ -140,7 +138,7 @@ def test_of_the_same_grants_at_once_one_is_made(service, admin, scope, holder):
     assert len(service.audit("grant.create") + service.audit("group.grant.create")) == 1
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("group", [False, True], ids=["identity", "group"])
 @pytest.mark.parametrize("path", ["global", "shop", "shop/prod"])
 def test_the_database_itself_refuses_a_duplicate(service, admin, path, group):
@@ -228,7 +226,7 @@ def test_grants_are_listed_at_the_scopes_that_the_caller_administers(service, sp
     assert all(item["group_id"] == team["id"] for item in shared["items"])
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_role_below_admin_shows_no_grants_elsewhere(service, spread):
     service.grant(ADA, "admin", "shop/prod")
     service.grant(ADA, "writer", "global")

@@ -11,13 +11,11 @@ from stopped_clock import StoppedClock
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA, EVE = "ada@example.com", "eve@example.com"
 MEMBERS = "section[aria-labelledby=members]"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_group_is_created_changed_and_deleted_by_panels(browser, service):
     page = submit(browser.open("/groups?new"), "/groups", name="Team", slug="team", description="Ours")
     [made] = service.rows(group)
@@ -43,7 +41,7 @@ def test_a_refused_group_keeps_what_was_typed_and_says_why(browser, service, slu
     assert page.html.select_one("[role=dialog] [role=alert]")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_groups_are_found_by_a_part_of_their_name_and_counted(browser, service):
     service.grant(service.group("team", ADA, EVE), "reader", "shop", group=True)
     service.group("other")
@@ -61,7 +59,7 @@ def test_a_group_is_not_deleted_unless_its_slug_is_typed(browser, service):
     assert service.rows(group)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_members_are_added_by_their_names_and_removed(browser, service):
     team = service.group("team")
     ada, robot = service.identity_id(ADA), service.identity_id("robot", "service")
@@ -87,7 +85,7 @@ def test_a_person_who_has_not_signed_in_yet_becomes_a_member_once_that_is_confir
     assert "not signed in yet" in words(page, MEMBERS)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("name", "status"), [(ADA, 409), (EVE, 422), ("team", 422), ("", 422)])
 def test_a_refused_member_is_kept_in_the_form(browser, service, name, status):
     team = service.group("team", ADA)
@@ -135,7 +133,7 @@ def test_the_last_admin_stays_in_its_group_and_the_page_says_why(make_service):
     assert service.rows(grant)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_groups_are_for_global_admins_to_change_and_their_grants_for_the_admins_of_the_scopes(admin, service):
     team = service.group("team", EVE)
     service.grant(team, "reader", "shop/dev", group=True)
@@ -174,7 +172,7 @@ def test_what_is_no_group_or_member_is_not_found(browser, service):
         browser.post(f"/groups/{team}/remove-member", fields, status=status)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("path", "most"),
     [("/groups", 2), ("/groups/{team}", 5), ("/groups/{team}?grant", 6), ("/groups/{team}?add", 6)],

@@ -11,8 +11,6 @@ from stopped_clock import StoppedClock
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 TEAM = {"slug": "team", "name": "Team"}
 
@@ -66,7 +64,7 @@ def test_limits_are_inclusive(admin):
     assert {name: made[name] for name in body} == body
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_slug_is_taken_once_also_at_once(service, admin):
     act = lambda _: Client(service.app, admin.token).request("POST", "/groups", TEAM).status_int  # noqa: E731
     assert sorted(at_once(6, act)) == [201] + [409] * 5
@@ -75,7 +73,7 @@ def test_a_slug_is_taken_once_also_at_once(service, admin):
     assert len(service.audit("group.create")) == 1
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_change_changes_what_it_names(service, admin, monkeypatch):
     clock = StoppedClock(monkeypatch)
     made = admin.post("/groups", TEAM | {"description": "Us"}, 201).json
@@ -149,7 +147,7 @@ def test_a_service_token_can_be_a_member(service, admin):
     robot.get("/projects/shop")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_member_is_added_once_also_at_once(service, admin):
     team, ada = service.group("team"), str(service.identity_id(ADA))
     path, body = f"/groups/{team}/members", {"identity_id": ada}
@@ -167,7 +165,7 @@ def test_a_member_is_named_by_its_id(service, admin, body):
     assert paths(admin.post(f"/groups/{service.group('team')}/members", body, 422)) == {"identity_id"}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_who_is_unknown_or_no_member_is_not_found(service, admin):
     team, other = service.group("team"), service.group("other", ADA)
     ada, absent = service.identity_id(ADA), new_id()

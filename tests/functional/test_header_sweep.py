@@ -13,8 +13,6 @@ from access_matrix import World, make_world
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS
 from secretsvc.web.openapi.document import endpoints
 
-pytestmark = pytest.mark.engine_neutral
-
 PLAINTEXT = {"getSecret", "revealSecret", "exportSecrets"}
 BEYOND_THE_MATRIX = [
     Route("openapi", "GET", "/openapi.json", "public"),
@@ -48,6 +46,7 @@ def sweep(world: World) -> Iterator[tuple[Route, str]]:
             yield route, fill(route.path.replace(ENV, spelling), world.names)
 
 
+@pytest.mark.slow
 def test_every_answer_of_every_operation_has_the_headers(world):
     described = {endpoint.operation.operation_id for endpoint in endpoints(world.service.app.registry)}
     assert {route.operation for route, _ in sweep(world)} == described

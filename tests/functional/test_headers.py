@@ -84,7 +84,6 @@ def assert_page(answer):
     assert f"request <code>{answer.headers['x-request-id']}</code>".encode() in answer.body
 
 
-@pytest.mark.engine_neutral
 def test_every_outcome_has_the_headers_and_every_error_the_envelope_or_a_page(send):
     # The deletion comes last: others need what it deletes.
     for method, target, body, headers, status in sorted(OUTCOMES, key=lambda row: row[4] == 204):
@@ -97,7 +96,6 @@ def test_every_outcome_has_the_headers_and_every_error_the_envelope_or_a_page(se
             assert_page(answered)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("settings", "status"),
     [
@@ -119,7 +117,6 @@ def test_failures_have_them_too(make_service, settings, status):
     assert_envelope(answered)
 
 
-@pytest.mark.engine_neutral
 def test_an_unforeseen_failure_tells_nothing(make_service):
     service = make_service(**{"SQLALCHEMY.URL": "sqlite:////nowhere/marker.sqlite"})
     answered = call(service.app, "GET", f"{API}/whoami", {HEADER: service.issuer.sign("root@example.com")})
@@ -128,14 +125,12 @@ def test_an_unforeseen_failure_tells_nothing(make_service):
     assert answered.json.keys() == {"code", "message", "request_id"}
 
 
-@pytest.mark.engine_neutral
 def test_a_request_id_of_the_pattern_is_echoed(send):
     for offered in ("a", "A.b_c-9", "0" * 64, "..", "-"):
         answered = send("GET", f"{API}/nothing", headers={"X-Request-Id": offered})
         assert answered.headers["x-request-id"] == answered.json["request_id"] == offered
 
 
-@pytest.mark.engine_neutral
 def test_another_request_id_is_replaced(send):
     for offered in (
         "",
@@ -158,7 +153,6 @@ def test_another_request_id_is_replaced(send):
         assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", made)
 
 
-@pytest.mark.engine_neutral
 def test_each_request_has_an_id_of_its_own(send):
     ids = [send("GET", f"{API}/health").headers["x-request-id"] for _ in range(5)]
     assert len(set(ids)) == 5
@@ -194,7 +188,6 @@ VALUE_OUTCOMES = [
 ]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("rest", VALUES)
 def test_routes_that_return_values_say_so_to_every_cache(send, env_path, rest):
     base = API + env_path.format(p="shop", e="prod")
@@ -207,13 +200,11 @@ def test_routes_that_return_values_say_so_to_every_cache(send, env_path, rest):
     assert (absent.status, absent.headers | PLAINTEXT_HEADERS) == (404, absent.headers)
 
 
-@pytest.mark.engine_neutral
 def test_no_other_route_says_so(send):
     for rest in ("", "/secrets", "/secrets/KEY/versions"):
         assert "edge-cdn-cache-control" not in send("GET", UNDER + rest).headers
 
 
-@pytest.mark.engine_neutral
 def test_the_plaintext_headers_have_the_deployments_names(make_service):
     names = {"ACCESS_HEADER": "Cf-Access-Jwt-Assertion", "EDGE_CACHE_HEADER": "Cloudflare-CDN-Cache-Control"}
     refused = call(make_service(**names).app, "GET", f"{UNDER}/secrets/KEY")
@@ -222,7 +213,6 @@ def test_the_plaintext_headers_have_the_deployments_names(make_service):
     assert "edge-cdn-cache-control" not in refused.headers
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("host", ["evil.example.com", "localhost:80"])
 def test_a_location_is_relative_whatever_the_host(send, host):
     made = send("POST", f"{API}/projects", b'{"slug":"new","name":"New"}', {"Host": host})

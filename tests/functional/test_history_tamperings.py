@@ -20,7 +20,7 @@ from secretsvc.tables.projects import environment
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Verifier
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 INI = "production.ini"
 

@@ -12,8 +12,6 @@ from statements import recorded
 from secretsvc.secrets.queries import revision_changes
 from secretsvc.secrets.ui.history import month
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/history"
 HIDDEN = "s3cr3t-of-the-house"
@@ -126,11 +124,12 @@ def test_a_revision_that_is_not_there_has_no_page(browser, query, status):
     browser.open(f"{PROD}/restore?rev=4", 404)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_environment_without_revisions_says_so(admin, service):
     assert "Nothing was ever written here." in words(Browser(service).open(PAGE))
 
 
+@pytest.mark.slow
 def test_a_long_history_stands_on_several_pages(browser, vault):
     for number in range(22):
         vault.set(A=str(number))
@@ -226,7 +225,7 @@ def undo(page, key, **fields):
     return page.test_app.post(button["formaction"], sent)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_in_a_protected_environment_a_deleted_key_comes_back_with_a_reason(browser, vault, service):
     vault.client.patch(PROD, {"protected": True})
     undo(browser.open(f"{PROD}/deleted"), "B", reason="needed after all")
@@ -253,7 +252,7 @@ def test_a_reader_sees_the_history_and_changes_nothing(browser, service):
     Browser(service, "nobody@example.com").open(PAGE, 404)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 300])
 def test_the_pages_take_as_many_statements_for_many_keys_as_for_one(make_service, service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")

@@ -14,8 +14,6 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -75,7 +73,7 @@ def test_what_the_caller_does_not_see_is_not_there(service, admin):
     assert page.html.find("a", href="/admin/keyring") is None
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_newcomer_is_told_what_to_do(service, admin):
     page = Browser(service, "new@example.com").open("/")
     text = page.html.main.find(class_="note").text
@@ -85,7 +83,7 @@ def test_a_newcomer_is_told_what_to_do(service, admin):
     assert page.html.find("a", href="/projects?new") is None
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_first_steps_stand_while_there_is_no_project_and_tick_themselves(service):
     browser = Browser(service)
     page = browser.open("/")
@@ -117,7 +115,7 @@ def test_those_who_may_not_create_have_no_first_steps(service):
     assert page.html.h1.text == "Home"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_happened_lately_is_told_in_sentences_to_those_who_may_audit_it(service, admin):
     arrange(service, "depot", "prod")
     Vault(admin).batch(set={"A": "very-secret"}, reason="Rotation")
@@ -155,7 +153,7 @@ def test_what_one_used_lately_is_found_again(service, admin):
     assert used(Browser(service, "new@example.com").open("/")) == {}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_one_may_read_no_more_is_not_shown_as_used(service, admin):
     held = service.grant(ADA, "writer", "shop/prod")
     Vault(service.user(ADA)).set(A="1")
@@ -203,7 +201,7 @@ def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_environments_n
     assert attention(Browser(service, "rita@example.com").open("/")) == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_who_may_not_extend_it_is_told_that_an_own_grant_ends(service, admin):
     service.grant(ADA, "writer", "shop/dev", expires_at=now_ms() + 6 * DAY + HOUR)
     assert attention(Browser(service, ADA).open("/")) == [
@@ -212,7 +210,7 @@ def test_who_may_not_extend_it_is_told_that_an_own_grant_ends(service, admin):
     ]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_many_projects_stand_on_pages(service, admin):
     rows = [
         {"id": new_id(), "slug": f"p-{number:03}", "name": f"P {number:03}", "created_at": 1, "updated_at": 1}
@@ -254,7 +252,8 @@ def test_more_ending_grants_than_are_counted_are_said_to_be_more(service, admin)
     assert waiting(Browser(service).open("/")).startswith("More than 20 grants end this week")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_the_state_of_the_key_ring_needs_global_admins_alone(service, admin):
     fill(admin)
     service.grant(ADA, "admin", "shop")
@@ -301,7 +300,7 @@ def test_a_search_leads_to_what_it_found(service, admin):
     assert results(page) == {"Environments": ["/projects/shop/environments/dev"]}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_search_is_narrowed_to_one_kind_and_counts_each(service, admin):
     Vault(admin).set(SHOP_TOKEN="x")
     page = Browser(service).open("/search?q=shop&show=projects")
@@ -335,7 +334,7 @@ def test_a_search_is_narrowed_by_words_to_projects_and_environments(service, adm
     assert "People" not in page.html.main.text
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_narrowed_search_finds_places_too_and_wants_a_word(service, admin):
     arrange(service, "depot", "prod")
     page = Browser(service).open("/search", params={"q": "in:shop o"})
@@ -423,7 +422,7 @@ def test_a_word_that_can_narrow_to_nothing_is_refused_with_what_it_takes(service
     assert page.html.find(id="hero")["value"] == f"{word} key"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_search_finds_nothing_that_the_caller_does_not_see(service, admin):
     Vault(admin).set(SHOP_TOKEN="x")
     service.grant(ADA, "reader", "shop/dev")
@@ -433,7 +432,7 @@ def test_a_search_finds_nothing_that_the_caller_does_not_see(service, admin):
     assert "Nothing that you see" in Browser(service, "new@example.com").open("/search?q=s").text
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_people_tokens_and_groups_are_found_by_admins_alone(service, admin):
     service.grant("zoe@example.com", "reader", "shop")
     service.identity_id("zoe-bot", "service")
@@ -468,7 +467,7 @@ def test_names_and_what_is_searched_for_are_shown_as_text(service, admin):
     assert page.html.find(id="hero")["value"] == EVIL
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 90])
 def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -512,7 +511,7 @@ def with_tokens(make_service):
     return service
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_service_tokens_that_end_within_14_days_need_attention_the_first_first(with_tokens):
     told = waiting(Browser(with_tokens).open("/"))
     assert "2 service tokens end within 14 days first of deploy.robot " in told
@@ -520,7 +519,8 @@ def test_service_tokens_that_end_within_14_days_need_attention_the_first_first(w
     assert "later" not in told
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_service_tokens_need_global_admins_alone_and_only_while_they_are_on(with_tokens):
     with_tokens.grant(ADA, "admin", "shop")
     assert "service token" not in waiting(Browser(with_tokens, ADA).open("/"))

@@ -19,8 +19,6 @@ from service import Service, arrange
 from webtest import Form
 from webtest.forms import Field, Text, Textarea
 
-pytestmark = pytest.mark.engine_neutral
-
 VALUE = "a-value-that-stays-where-it-is"
 MARKUP = """<b>&"'${1+1}</b><script>alert(1)</script>&lt;i&gt;</textarea><img src=x onerror=alert(1)>"""
 ADDRESS = "javascript:alert(1)//"
@@ -157,7 +155,7 @@ def text_fields(form: Form) -> list[Field]:
     return [field for field in fields if isinstance(field, Text | Textarea)]
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_hostile_text_adds_nothing_to_any_page_nor_to_what_comes_of_its_forms(browsers):
     visited = list(crawl(browsers))
     assert len(visited) > 20

@@ -18,7 +18,7 @@ from secretsvc.secrets import idempotency_cleanup
 from secretsvc.secrets.models import idempotent_write
 from secretsvc.secrets.write import idempotency
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 DAY = 24 * 60 * 60 * 1000
 KEY = {"Idempotency-Key": "deploy-1.2_3"}
@@ -137,7 +137,6 @@ def test_it_is_judged_after_authorization(service, prod):
     Vault(ada).post("batch", WRITES["batch"], 404, headers={"Idempotency-Key": "not valid"})
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("verb", "key"),
     [

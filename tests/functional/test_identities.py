@@ -8,8 +8,6 @@ from service import ADMIN
 
 from secretsvc.kernel.ids import new_id
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 
 
@@ -61,7 +59,6 @@ def test_an_empty_change_is_a_no_op(service, admin, ada):
     assert service.audit("identity.update") == []
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "where"),
     [

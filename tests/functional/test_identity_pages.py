@@ -15,8 +15,6 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA, EVE = "ada@example.com", "eve@example.com"
 EFFECTIVE = "section[aria-labelledby=effective]"
 
@@ -35,7 +33,7 @@ def why(page):
     return [" ".join(line.get_text(" ").split()).replace(" ,", ",") for line in page.html.select("#why li")]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_everyone_sees_who_they_are_and_what_they_may_do_by_which_grant(admin, service):
     service.grant(ADA, "reader", "shop")
     service.grant(service.group("team", ADA), "writer", "shop/prod", group=True)
@@ -79,14 +77,14 @@ def test_somebody_listed_is_an_admin_before_any_row_says_so(make_service):
     assert why(page) == ["Admin everywhere, named in BOOTSTRAP_ADMINS . decides"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_service_token_sees_itself(admin, service):
     robot = Browser(service)
     robot.extra_environ["HTTP_" + HEADER.upper().replace("-", "_")] = service.issuer.service("Deploy")
     assert "You are Deploy · service token" in words(robot.open("/whoami"))
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_list_has_people_services_and_who_was_added_or_disabled(browser, service, admin):
     service.identity_id(ADA)
     service.identity_id("robot", "service")
@@ -153,7 +151,8 @@ def test_identities_are_found_by_a_part_of_their_subject_or_name(browser, servic
     browser.open(f"/identities?q={'x' * 321}", 422)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_identities_come_in_pages_of_a_hundred_that_keep_the_filter(browser, service):
     seen = {"kind": "service", "disabled": False, "created_at": 1, "last_seen_at": 1}
     service.execute(
@@ -210,7 +209,7 @@ def test_environments_beyond_the_columns_stand_in_words(browser, service, admin)
     assert "Env 4: reader" in words(page, EFFECTIVE)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_admin_of_one_project_sees_the_scopes_that_it_administers(admin, service):
     service.grant(ADA, "admin", "shop/prod")
     service.grant(EVE, "reader", "shop/prod")
@@ -279,7 +278,7 @@ def test_a_name_that_is_none_is_refused_and_kept(browser, service, name):
     assert page.html.select_one("[role=dialog] [role=alert]").a.text.startswith("Name: ")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_is_not_the_callers_to_change_is_denied(admin, service):
     service.grant(ADA, "admin", "shop")
     eve, ada = service.identity_id(EVE), Browser(service, ADA)
@@ -301,7 +300,8 @@ def test_what_is_not_the_callers_to_change_is_denied(admin, service):
     assert not service.rows(identity, identity.c.disabled)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("path", "most"),
     [
@@ -349,7 +349,7 @@ def test_the_page_tells_what_an_identity_did_lately_and_leads_to_the_rest(servic
     assert "added A in" in words(rest)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_an_identity_did_is_shown_as_far_as_the_viewer_may_audit_it(service, admin):
     arrange(service, "depot", "prod")
     service.grant(ADA, "writer", "depot/prod")
@@ -366,7 +366,7 @@ def test_what_an_identity_did_is_shown_as_far_as_the_viewer_may_audit_it(service
     assert told.startswith("Added B in Shop / Prod")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_another_of_the_same_name_or_long_ago_did_is_not_told(service, admin):
     ada = service.identity_id(ADA)
     columns = {"action": "test.made", "actor_subject": ADA, "created_at": now_ms()}

@@ -127,20 +127,17 @@ def test_a_dry_run_tells_what_the_import_then_does(vault):
     assert versions == {"A": 2, "B": 2, "GONE": 3, "NEW": 1}
 
 
-@pytest.mark.engine_neutral
 def test_dotenv_is_read_without_interpolation(vault):
     vault.load("A=one\nB=${A}\nC=\"${A}-$A\"\nD='${A:-x}'")
     assert vault.values() == {"A": "one", "B": "${A}", "C": "${A}-$A", "D": "${A:-x}"}
 
 
-@pytest.mark.engine_neutral
 def test_the_environment_of_the_service_does_not_leak_into_an_import(vault, monkeypatch):
     monkeypatch.setenv("INNER", "correct-horse")
     vault.load("A=${INNER}")
     assert vault.value("A") == "${INNER}"
 
 
-@pytest.mark.engine_neutral
 def test_comments_blank_lines_and_export_are_read_as_python_dotenv_reads_them(vault):
     vault.load("# a comment\n\nexport A=one # why\n  B = 'two' \nC=\n")
     assert vault.values() == {"A": "one", "B": "two", "C": ""}
@@ -169,7 +166,6 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize(("format", "content", "expected"), PROBLEMS)
 def test_what_cannot_be_read_is_told_by_line_or_key_and_never_quoted(
@@ -189,7 +185,6 @@ def test_what_cannot_be_read_is_told_by_line_or_key_and_never_quoted(
     assert state(service) == before
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "path"),
     [
@@ -214,7 +209,6 @@ def test_a_body_outside_the_schema_is_refused(vault, body, path):
     assert vault.rev == 0
 
 
-@pytest.mark.engine_neutral
 def test_format_content_and_mode_are_required(vault):
     issues = vault.post("import", {}, 422).json["issues"]
     assert {issue["path"] for issue in issues} == {"format", "content", "mode"}

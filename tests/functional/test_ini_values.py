@@ -12,8 +12,6 @@ from secretsvc.deployment.ini_files import IniError, read_ini
 from secretsvc.kernel.ini_values import IniValueError, _Values
 from secretsvc.server.factory import make_server
 
-pytestmark = pytest.mark.engine_neutral
-
 SESAME = "open-sesame"
 
 
@@ -81,6 +79,7 @@ def test_each_command_says_so_in_one_line(forks, broken, command):
     assert "sqlalchemy.url of [app:main] in " in line
 
 
+@pytest.mark.slow
 def test_so_does_alembic(broken):
     process = broken.start_alembic("upgrade", "heads")
     out, err = process.communicate(timeout=60)

@@ -18,8 +18,6 @@ from secretsvc.deployment.init import DEPLOY
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Settings
 
-pytestmark = pytest.mark.postgresql("none")
-
 FILES = ("master-key", "production.ini")
 SAMPLES = "deploy"
 

@@ -10,8 +10,6 @@ from server import exchange, served
 from service import API, HEADER, arrange
 from wsgi import call
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECTS = f"{API}/projects"
 UNDER = f"{API}/projects/shop/environments/prod"
 JSON = "application/json"
@@ -220,7 +218,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_query_holds_known_parameters_once_each(send):
     for query, status, path in QUERIES:
         answered = send("GET", f"{PROJECTS}?{query}")

@@ -39,6 +39,7 @@ def roles(postgresql_databases):
     postgresql_databases.drop(urls[0].render_as_string())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, issuer, forks):
     folders = [tmp_path / name for name in ("owner", "server")]
@@ -53,6 +54,7 @@ def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, i
     assert "permission denied" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_a_dump_by_the_owner_is_restored_with_the_rights_of_both_roles(
     roles, postgresql_databases, tmp_path, make_service, issuer, forks

@@ -10,8 +10,6 @@ from secrets_client import Vault
 
 from secretsvc.secrets.models import secret_version
 
-pytestmark = pytest.mark.postgresql("none")
-
 COPY = {"from": {"project": "shop", "environment": "dev"}}
 KEYS = [f"KEY_{number}" for number in range(500)]
 

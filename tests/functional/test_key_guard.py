@@ -15,8 +15,6 @@ from statements import recorded
 
 from secretsvc.secrets.models import master_key, secret_version
 
-pytestmark = pytest.mark.postgresql("none")
-
 LOGGER = "secretsvc.secrets.write.sealing"
 
 
@@ -40,7 +38,7 @@ def retired_key(service):
     return service.restarted(MASTER_KEY=MASTER_KEY, MASTER_KEY_OLD=NEW_KEY)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_first_envelope_adopts_its_key_and_the_system_records_it(service, admin):
     assert adopted(service) == []
     fill(admin)
@@ -63,6 +61,7 @@ def test_what_seals_nothing_adopts_nothing(service, admin):
     assert adopted(service) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", [wrong_key, retired_key])
 def test_a_key_that_is_not_in_use_seals_nothing_by_any_route(service, admin, process):
     fill(admin)
@@ -152,7 +151,8 @@ def test_step_2_of_a_rotation_with_the_old_key_active_and_the_new_one_beside_it_
     assert len(adoptions(service)) == 1
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_every_step_of_the_rotation_page_holds_for_two_processes(service, admin):
     fill(admin)
     old, new = {"MASTER_KEY": MASTER_KEY}, {"MASTER_KEY": NEW_KEY}
@@ -217,7 +217,8 @@ def test_the_newest_key_is_never_retired(service, admin):
     assert adopted(service) == [(kid_of(service), True), (kid_of(now), True)]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_a_restore_with_last_years_key_writes_and_with_this_years_does_so_beside_it(service, admin):
     fill(admin)
     saved = [(table, service.rows(table)) for table in (master_key, secret_version)]
@@ -236,7 +237,7 @@ def test_a_restore_with_last_years_key_writes_and_with_this_years_does_so_beside
     assert adopted(service) == [(kid_of(service), True), (kid_of(alone), True)]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_first_key_whose_write_is_undone_was_not_adopted(service, admin):
     block_commit(service)
     assert write(admin, 500).json["code"] == "INTERNAL"
@@ -258,7 +259,7 @@ def test_envelopes_from_before_the_guard_are_no_first_ones_for_another_key(servi
     assert adopted(service) == [(kid_of(service), True)]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_adopting_a_key_again_makes_it_the_newest_and_revives_it(service, admin):
     fill(admin)
     now = rotated(service)
@@ -271,7 +272,7 @@ def test_adopting_a_key_again_makes_it_the_newest_and_revives_it(service, admin)
     assert [one["by"] for one in adoptions(service)] == ["first", "rotation", "command"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_write_takes_two_statements_more_once_in_the_life_of_a_process(make_service, service, admin):
     write(admin)
     process = make_service(LAST_SEEN_RESOLUTION="3600000")

@@ -9,8 +9,6 @@ from service import MASTER_KEY
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.parsers import master_key
 
-pytestmark = pytest.mark.engine_neutral
-
 
 def kids(service) -> list[str]:
     return [key["kid"] for key in service.user().get("/admin/keyring").json["keys"]]
@@ -41,6 +39,7 @@ def test_the_file_of_the_retired_key_may_be_missing_or_empty(make_service, tmp_p
     assert kids(service) == list(KeyRing(master_key(NEW_KEY), None).kids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, "", "short", NEW_KEY[:-8]])
 def test_a_file_without_a_key_is_a_misconfiguration_that_the_log_names(
     make_service, tmp_path, caplog, content

@@ -12,8 +12,6 @@ from secretsvc.db.engine import Mode, set_mode
 from secretsvc.keyring.rules import load_page
 from secretsvc.secrets.models import secret_version
 
-pytestmark = pytest.mark.postgresql("none")
-
 
 def test_the_report_counts_current_and_historical_envelopes_but_no_tombstones(service, admin):
     fill(admin)
@@ -23,7 +21,7 @@ def test_the_report_counts_current_and_historical_envelopes_but_no_tombstones(se
     assert report["safeToRemoveOldKey"] is True
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_old_key_is_not_safe_to_remove_while_rows_name_it(service, admin):
     fill(admin)
     before = admin.get("/admin/keyring").json["active_kid"]
@@ -113,7 +111,6 @@ def test_a_page_with_a_key_that_the_ring_does_not_hold_fails_by_name(service, ad
     assert wanted in answer["message"]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("limit", [0, 1001, -1, True, "5", 1.0, None])
 def test_a_page_has_1_to_1000_rows(service, admin, limit):
     answer = admin.post("/admin/rekey", {"limit": limit}, 422).json
@@ -124,7 +121,7 @@ def test_the_limit_is_required(service, admin):
     assert admin.post("/admin/rekey", {}, 422).json["issues"][0]["path"] == "limit"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("method", "path"), [("GET", "/admin/keyring"), ("POST", "/admin/rekey")])
 def test_only_global_admins_see_and_turn_the_ring(service, admin, method, path):
     service.grant("pat@example.com", "admin", "shop")
@@ -141,7 +138,7 @@ def test_without_a_ring_its_routes_say_that_the_service_is_misconfigured(service
     assert broken.post("/admin/rekey", {"limit": 1}, 500).json["code"] == "SERVER_MISCONFIGURED"
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [20, 100])
 def test_a_page_takes_as_many_statements_whatever_its_size_and_how_many_are_left(service, admin, count):
     fill(admin, count)

@@ -10,6 +10,8 @@ from stopped_clock import StoppedClock
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.both_engines
+
 BOSS = "boss@example.com"
 SPARE = "spare@example.com"
 TABLES = (identity, grant, group, group_member)
@@ -94,7 +96,7 @@ def state(service):
     ]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @ALL_WAYS
 def test_the_last_usable_global_admin_stays(bare, shared, way):
     boss = Bosses(bare, BOSS, shared)
@@ -208,7 +210,7 @@ def test_a_listed_admin_without_its_row_gets_it_back_and_may_lose_it(service, ad
 DUELS = [(one, other) for one in WAYS for other in WAYS if WAYS.index(one) <= WAYS.index(other)][::3]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("first", "second"), DUELS, ids=str)
 def test_of_two_admins_who_remove_each_other_at_once_one_is_left(bare, first, second):
     one, two = Bosses(bare, "one@example.com", first[0]), Bosses(bare, "two@example.com", second[0])

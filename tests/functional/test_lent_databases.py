@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from rotation import NEW_KEY
 from service import Service
 from sqlalchemy import inspect, text
@@ -39,7 +38,6 @@ def test_nobody_gets_a_schema_that_was_changed(databases):
     databases.take_back(after)
 
 
-@pytest.mark.engine_neutral
 def test_an_application_that_is_lent_again_has_the_settings_of_its_borrower_and_tells_of_them(
     database_url, issuer, caplog
 ):
@@ -62,7 +60,6 @@ def test_an_application_that_is_lent_again_has_the_settings_of_its_borrower_and_
     assert caplog.messages.count(wrong) == 2
 
 
-@pytest.mark.engine_neutral
 def test_what_is_settled_at_the_start_has_an_application_of_its_own(database_url, issuer):
     usual = Service(database_url, issuer)
     usual.close()
@@ -71,7 +68,6 @@ def test_what_is_settled_at_the_start_has_an_application_of_its_own(database_url
     other.close()
 
 
-@pytest.mark.engine_neutral
 def test_a_service_that_is_closed_twice_is_lent_to_one(database_url, issuer):
     for service in [Service(database_url, issuer)] * 2:
         service.close()

@@ -10,8 +10,6 @@ import pytest
 from secrets_client import BOTH_SPELLINGS, CANONICAL, Vault, records, state
 from service import arrange
 
-pytestmark = pytest.mark.postgresql("none")
-
 MEBIBYTE = 1_048_576
 
 
@@ -98,7 +96,6 @@ def body_of(size: int) -> bytes:
     return start + b" " * (size - len(start))
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("size", "status"), [(MEBIBYTE - 1, 200), (MEBIBYTE, 200), (MEBIBYTE + 1, 413)])
 def test_a_body_may_have_one_mebibyte_and_no_more(vault, service, size, status):
     before = state(service)
@@ -111,7 +108,6 @@ def test_a_body_may_have_one_mebibyte_and_no_more(vault, service, size, status):
         assert state(service) == before
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("size", "status"), [(1_000, 200), (1_001, 413)])
 def test_a_body_that_does_not_tell_its_length_is_held_to_the_limit_too(make_service, size, status):
     """As a server hands it over that does not buffer: only the end of the input ends it."""
@@ -159,7 +155,6 @@ def test_a_lower_limit_leaves_readable_what_is_there(vault, service):
         there.batch(set={"NEW": "x"})
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("setting", ["SECRET_MAX_BYTES", "ENV_MAX_SECRETS", "BODY_MAX_BYTES"])
 @pytest.mark.parametrize("value", ["", "0", "-1", "many", "1e3", "1 000", "\u0663"])
 def test_a_malformed_limit_is_no_limit_to_guess(admin, service, setting, value):

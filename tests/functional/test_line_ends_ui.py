@@ -10,8 +10,6 @@ from secrets_client import Vault
 
 from secretsvc.kernel.text_areas import as_sent
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECT = "/projects/shop"
 PROD = f"{PROJECT}/environments/prod"
 ODD = {"CR": "a\rb", "CRLF": "a\r\nb\r\n", "MIXED": "a\r\nb\nc\r", "NUL": "a\0b\ufffd\r\n"}
@@ -36,7 +34,8 @@ def keys(page):
     return [key.text for key in page.html.select("table.diff .key")]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_all_values_revealed_and_reviewed_are_no_change(browser, vault):
     page = send(browser.open(PROD).forms["edits"], "reveal-all", value="1")
     assert send(page.forms["edits"]).status_int == 303
@@ -205,6 +204,7 @@ def test_a_value_that_its_line_ends_make_too_large_is_refused_and_stays_typed(va
     assert page.forms["edits"]["value.CRLF"].value == "a\r\nb\r\nc\r\nd"
 
 
+@pytest.mark.slow
 def test_copying_and_restoring_by_the_pages_keep_every_character(browser, vault):
     page = browser.open(f"{PROJECT}/compare?from=prod&to=dev")
     form = form_of(page, "/copy-review")

@@ -7,7 +7,7 @@ from resource_fields import paths
 
 from secretsvc.kernel.ids import new_id
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 LISTS = pytest.mark.parametrize("path", ["/projects", "/identities", "/groups", "/grants"])
 COUNT = 7
@@ -79,7 +79,6 @@ def test_a_page_neither_skips_nor_repeats_when_the_list_changes(service, full, p
     assert [item["id"] for item in rest][:-1] == whole[3:]
 
 
-@pytest.mark.engine_neutral
 @LISTS
 @pytest.mark.parametrize(
     ("query", "where"),
@@ -119,7 +118,6 @@ def test_pages_of_a_narrowed_list_are_full(service, full):
     assert [len(page) for page in pages(ada, "/projects", 3)] == [3, 3, 1]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", ["/whoami", "/access/unknown-identities"])
 def test_what_is_no_such_list_takes_no_window(admin, path):
     assert paths(admin.get(f"{path}?limit=1", 422)) == {"limit"}

@@ -34,6 +34,8 @@ from secretsvc.sealedlog.worker import Sealer
 from secretsvc.transparency.canonical_json import canonical
 from secretsvc.transparency.merkle import leaf_hash
 
+pytestmark = pytest.mark.both_engines
+
 DIGEST = {"sha256": "0" * 64}
 
 
@@ -180,7 +182,7 @@ def test_a_long_detail_is_not_exchanged_for_its_digest_unseen(sealed):
     assert problems(sealed) == [f"index {index}: its detail is a digest, and of what cannot be told"]
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_of_two_tails_to_one_file_the_second_is_refused(sealed, secretsvc, tmp_path):
     path = tmp_path / "lines"
     with tail_file(path, None):

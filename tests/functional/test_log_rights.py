@@ -134,6 +134,7 @@ def schema(request, served):
     return request.param
 
 
+@pytest.mark.slow
 def test_who_serves_may_do_what_the_service_does_and_no_more(served):
     assert held(served) == WRITES
     [(level, _)] = told(served)

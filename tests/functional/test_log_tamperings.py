@@ -27,7 +27,7 @@ from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.merkle import leaf_hash, root_of
 from secretsvc.transparency.signed_note import Checkpoint, Verifier, public_key_of, read_checkpoint, sign
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 #: The index that is tampered with, and the next.
 AT, NEXT = 4, 5

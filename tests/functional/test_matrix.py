@@ -29,16 +29,16 @@ IDS = [f"{route.method} {path}" for route, path in CELLS]
 
 
 def _mark(cells: list[tuple[Route, str]]) -> Iterator[Any]:
-    """The first cell of each way to be judged is for both engines: the others ask no more of them.
+    """Leave all but the first cell of each way to be judged to `make test-all`, and every alias.
 
     Which environment an alias means is decided by the tree, before anything is read.
     """
     met = set()
     for route, path in cells:
         alias = path.startswith(SPELLINGS[1])
-        way = route.needs, route.scope, route.gate, route.covered, route.denied, route.reads, alias
-        marks = [pytest.mark.engine_neutral if alias or way in met else pytest.mark.postgresql("every")]
-        yield pytest.param(route, path, marks=[*marks, pytest.mark.broad] if alias and way in met else marks)
+        way = route.needs, route.scope, route.gate, route.covered, route.denied, route.reads
+        is_further = alias or way in met
+        yield pytest.param(route, path, marks=pytest.mark.slow if is_further else pytest.mark.both_engines)
         met.add(way)
 
 

@@ -7,8 +7,6 @@ from pages import Browser, form_of, words
 from secrets_client import Vault
 from statements import recorded
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECT = "/projects/shop"
 
 
@@ -54,7 +52,7 @@ def test_compared_with_nothing_it_tells_only_what_is_set_and_what_is_missing(bro
     assert [*segments(page)] == ["All", "Missing", "Unreadable"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("slug", ["absent", "hidden", "%00", "no slug"])
 def test_an_environment_that_is_not_in_sight_is_not_compared_with(browser, admin, service, slug):
     admin.post(f"{PROJECT}/environments", {"slug": "hidden", "name": "Hidden"}, 201)
@@ -139,7 +137,7 @@ def test_a_cell_leads_to_the_secret_and_a_missing_one_to_where_it_is_added(brows
     assert "href" not in row.select(".cell")[1].attrs
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_environment_that_is_not_seen_has_no_column_and_its_keys_no_row(browser, service):
     service.grant("rita@example.com", "reader", "shop/prod")
     page = Browser(service, "rita@example.com").open(PROJECT)
@@ -163,6 +161,7 @@ def test_the_head_tells_who_changed_what_last(browser):
     assert "Last change by root@example.com in Dev, just now ." in words(browser.open(PROJECT), ".head")
 
 
+@pytest.mark.slow
 def test_many_keys_have_their_menus_by_a_link(browser, vault):
     assert browser.open(PROJECT).html.select("#key-DB_URL details")
     vault.batch(set={f"K{number}": "x" for number in range(120)})
@@ -180,7 +179,7 @@ def test_a_project_without_environments_or_keys_says_so(service, admin):
     assert "There is no environment here yet" in words(Browser(service).open("/projects/bare"))
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 300])
 def test_it_takes_two_statements_beside_authentication_and_the_shell(service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")

@@ -24,6 +24,8 @@ from secretsvc.db.schema import REVISION
 from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.deployment.migrate import NOT_THE_OWNER
 
+pytestmark = pytest.mark.both_engines
+
 PAGE = (ROOT / "docs" / "operations" / "upgrade.md").read_text("utf-8")
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
 UNDER_WAY = "another migration of this database is under way: waiting for its end"
@@ -97,6 +99,7 @@ def test_the_way_down_is_gone_with_the_flag_and_up_again(run, database_url):
     assert revision(database_url) == [REVISION]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_of_upgrades_lead_back_and_up_again(run, service, database_url):
     fill(arrange(service))
     told, back = (block.split()[1:] for block in blocks(PAGE, "The way back"))
@@ -139,12 +142,10 @@ def test_a_schema_that_is_newer_than_the_release_is_left_alone(run, service, dat
     assert (done.returncode, done.stderr) == (1, "Error: Can't locate revision identified by '0099'\n")
 
 
-@pytest.mark.engine_neutral
 def test_the_flag_by_itself_is_wrong_use(run, empty_url):
     assert run(empty_url, "migrate", "production.ini", "--lose-data").returncode == 2
 
 
-@pytest.mark.engine_neutral
 def test_a_database_that_is_not_there_is_said_in_one_line_without_its_password(run):
     done = run("postgresql://nobody:sesame@127.0.0.1:1/none", "migrate", "production.ini")
     assert done.returncode == 1
@@ -185,7 +186,7 @@ def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):
         pass
 
 
-@pytest.mark.postgresql("none")
+@pytest.mark.slow
 def test_the_branches_of_plugins_are_migrated_too(engine, empty_url, tmp_path):
     path = str(install(SOURCE, tmp_path / "plugin"))
     operator = Operator(tmp_path, empty_url)
@@ -202,7 +203,6 @@ def test_a_migration_that_failed_lets_the_next_one_in(engine):
         assert "alembic_version" not in inspect(engine).get_table_names()
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", VERSIONS, ids=lambda path: Path(path).stem)
 def test_each_migration_says_what_its_downgrade_loses(path):
     assert re.search(r'^lost = "[^"]+[^".]"$', path.read_text("utf-8"), re.MULTILINE)

@@ -49,6 +49,7 @@ def busy(service, vaults):  # noqa: F811
     return service
 
 
+@pytest.mark.slow
 def test_what_was_there_is_told_as_if_it_had_been_written_now(config, busy):  # noqa: F811
     of_all = copies_of_all(busy)
     assert of_all
@@ -69,6 +70,7 @@ def test_what_was_there_is_told_as_if_it_had_been_written_now(config, busy):  # 
         assert sum(origin[1] is not None for origin in told.values()) >= 6
 
 
+@pytest.mark.slow
 def test_what_tells_of_a_deleted_environment_is_kept_and_nothing_fails(config, busy):  # noqa: F811
     busy.user().delete("/projects/shop/environments/dev")
     of_all = copies_of_all(busy)

@@ -22,6 +22,8 @@ from secretsvc.secrets.models import revision
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.both_engines
+
 
 @pytest.fixture
 def config(database_url):
@@ -79,6 +81,7 @@ def test_a_disagreement_would_be_noticed(config, engine):
         command.check(config)
 
 
+@pytest.mark.slow
 def test_there_and_back_and_there_again_is_the_same_place(config, engine):
     before = shape(engine)
     assert {*registered_tables()} < set(before[0])
@@ -114,6 +117,7 @@ def test_denials_that_are_in_the_log_are_counted(config, engine, service, admin)
     assert sorted(map(str, service.rows(denial_tally))) == before
 
 
+@pytest.mark.slow
 def test_who_was_announced_and_not_seen_is_seen_when_announced_below(config, engine, service):
     admin = arrange(service)
     made = admin.post("/identities", {"kind": "user", "subject": "ada@example.com"}, 201).json
@@ -141,6 +145,7 @@ def test_who_was_announced_and_not_seen_is_seen_when_announced_below(config, eng
     service.user("ada@example.com").get("/projects/shop")
 
 
+@pytest.mark.slow
 def test_the_keys_that_sealed_what_is_there_are_adopted_in_the_order_of_their_newest_envelopes(
     config, service
 ):
@@ -174,6 +179,7 @@ def test_an_empty_database_comes_out_of_the_migration_without_a_key(config, serv
     assert adopted(service) == [(kid_of(service), True)]
 
 
+@pytest.mark.slow
 def test_service_tokens_come_and_go_with_everything_else_in_place(config, make_service):
     service = make_service(SERVICE_TOKENS="on")
     admin = arrange(service)
@@ -200,6 +206,7 @@ def revisions(service):
     )
 
 
+@pytest.mark.slow
 def test_revisions_are_filled_with_what_versions_and_records_tell(config, service):
     admin = arrange(service, "shop", "prod", "dev")
     fill(admin)

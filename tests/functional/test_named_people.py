@@ -21,7 +21,7 @@ from service import Service
 
 from secretsvc.kernel.clock import now_ms
 
-pytestmark = pytest.mark.postgresql("first")
+pytestmark = pytest.mark.both_engines
 
 NAME, SUBJECT = "Chief Administrator", "mallory@example.com"
 #: The same for a machine.
@@ -192,6 +192,7 @@ def every_page(service: Service, ids: dict[str, str]) -> Iterator[tuple[str, Out
         )
 
 
+@pytest.mark.slow
 def test_every_page_shows_the_subject_behind_a_display_name(filled):
     service, ids = filled
     naming, wrong = set(), {}

@@ -9,8 +9,6 @@ from pages import Browser, rows, submit
 from service import ADMIN
 from wsgi import call
 
-pytestmark = pytest.mark.postgresql("none")
-
 NAME, ANOTHER = "GitHub  Actions deploy", "GitHub Actions deploy"
 SECRETS = "/projects/shop/environments/prod/secrets"
 
@@ -28,7 +26,7 @@ def test_it_is_who_it_is_to_the_letter(service, robots):
         assert service.robot(name).get("/whoami").json["identity"]["subject"] == name
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_audit_log_is_filtered_by_it(admin, browser, robots):
     for name, count in ((NAME, 2), (ANOTHER, 1)):
         items = admin.get(f"/audit?{urlencode({'actor': name})}").json["items"]
@@ -38,13 +36,13 @@ def test_the_audit_log_is_filtered_by_it(admin, browser, robots):
         assert len(page.html.select(".log > li")) == count
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_lists_find_it_by_a_part_of_it(browser, robots):
     assert len(rows(browser.open("/identities", params={"q": "github actions"}))) == 1
     assert len(rows(browser.open("/identities", params={"q": "actions deploy"}))) == 2
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_whoever_was_denied_is_granted_a_role_from_the_list_of_them(service, browser, robots):
     page = browser.open("/access/unknown-identities")
     assert page.html.select_one("tbody th .who > span:last-child").find(string=True) == NAME
@@ -71,7 +69,6 @@ def test_it_sends_forms_with_a_token_of_its_own(service, robots):
     assert page.request.path.startswith("/projects/till")
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("name", [f" {NAME}", f"{NAME} ", "Git\tHub", "Git\nHub", "Git\u00a0Hub"])
 def test_other_white_space_is_refused(service, name):
     headers = {"Proxy-Access-Jwt-Assertion": service.issuer.service(name)}

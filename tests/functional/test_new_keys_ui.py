@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from pages import Browser, form_of, submit, words
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROJECT = "/projects/shop"
 PROD, DEV = (f"{PROJECT}/environments/{slug}" for slug in ("prod", "dev"))
 
@@ -100,7 +98,7 @@ def test_a_link_to_a_missing_key_that_was_added_meanwhile_leads_to_its_row(brows
     assert [one["name"] for one in page.html.select("#edits [autofocus]")] == ["value.A"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("value", ["mine", "theirs"])
 def test_a_new_key_that_another_user_added_meanwhile_is_a_conflict_and_mine_can_be_kept(
     browser, vault, value

@@ -19,8 +19,6 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.verification.verify import verify_database
 
-pytestmark = pytest.mark.postgresql("none")
-
 
 @pytest.fixture
 def sealed(vault, service):

@@ -6,8 +6,6 @@ import pytest
 from pages import Browser, form_of, submit, words
 from secrets_client import Vault, detail, digests, records, state
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
 

@@ -14,8 +14,6 @@ from service import arrange
 from secretsvc.meta import viewer
 from secretsvc.web.openapi.document import endpoints
 
-pytestmark = pytest.mark.engine_neutral
-
 #: Written from the specification and contract 5.2 to 5.6, 5.9, 5.10, 5.12 and 5.13 alone.
 SPECIFIED = (
     "GET /health",
@@ -172,6 +170,7 @@ def test_three_operations_are_public_and_all_others_take_header_cookie_or_bearer
     assert (schemes["bearerToken"]["type"], schemes["bearerToken"]["scheme"]) == ("http", "bearer")
 
 
+@pytest.mark.slow
 def test_the_security_schemes_bear_the_deployment_s_names(make_service):
     service = make_service(ACCESS_HEADER="Cf-Access-Jwt-Assertion", ACCESS_COOKIE="CF_Authorization")
     schemes = service.nobody().get("/openapi.json").json["components"]["securitySchemes"]
@@ -262,6 +261,7 @@ def acme(make_service, tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.slow
 def test_a_plugin_s_own_type_is_described_by_itself(acme):
     service = acme(DESCRIBES)
     found = service.nobody().get("/openapi.json").json

@@ -28,8 +28,6 @@ from secretsvc.server.operations_listener import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 from secretsvc.server.server import make_configured_server
 
-pytestmark = pytest.mark.postgresql("none")
-
 #: A name of ours, or of the process's, in a page or a rule; a database and a role have shorter ones.
 FIGURE = re.compile(r"\b(?:secretsvc|process)_(?!owner\b|restored\b)[a-z]\w+")
 #: Far less than anything hangs in these tests, or than the listener gives its clients.
@@ -57,21 +55,21 @@ def test_a_process_that_has_all_it_needs_is_ready(watch):
         assert operator.ask("/metrics?name[]=x").status == 200
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_it_fetches_the_access_proxys_keys_before_any_request_needs_them(watch):
     with watch() as operator:
         operator.until(200)
         assert operator.figures()["secretsvc_access_keys_age_seconds",] < SOON
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_without_the_access_proxys_keys_it_is_not_ready(watch, tmp_path, caplog):
     with watch(ACCESS_JWKS_URL=f"file:{tmp_path}/none.json") as operator:
         operator.until(503, reasons=["access_keys_never_seen"])
     assert "the access proxy's keys could not be fetched: FileNotFoundError" in caplog.text
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
     path = tmp_path / "keys.json"
     with watch(ACCESS_JWKS_URL=f"file:{path}") as operator:
@@ -82,6 +80,7 @@ def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
     assert FIRST_PAUSE < SOON
 
 
+@pytest.mark.slow
 def test_a_process_whose_database_has_no_url_is_not_ready_and_still_has_figures(watch):
     with watch(**{"SQLALCHEMY.URL": "no url"}) as operator:
         operator.until(503, reasons=["settings", "database_unavailable"])
@@ -93,6 +92,7 @@ def test_a_set_that_was_not_refreshed_in_time_is_stale_and_no_reason_to_stop():
     assert access_keys_state(400.0) == ((), ("access_keys_stale",))
 
 
+@pytest.mark.slow
 def test_without_a_database_it_is_not_ready(watch, tmp_path):
     url = f"sqlite:///{tmp_path}/no/such/folder/database.sqlite"
     with watch(**{"SQLALCHEMY.URL": url}) as operator:
@@ -101,7 +101,8 @@ def test_without_a_database_it_is_not_ready(watch, tmp_path):
         assert operator.figures()["secretsvc_amiss", "database_unavailable"] == 1
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.parametrize("found", ["0000", "9999", None])
 def test_a_schema_that_the_code_does_not_know_is_not_served(make_service, found):
     service = make_service()
@@ -122,6 +123,7 @@ def test_the_revision_of_the_code_is_that_of_the_newest_migration(here):
     assert ScriptDirectory.from_config(Config(here / "production.ini")).get_current_head() == REVISION
 
 
+@pytest.mark.slow
 def test_a_master_key_that_is_not_in_use_is_a_reason(make_service):
     service = make_service()
     fill(arrange(service))
@@ -131,7 +133,8 @@ def test_a_master_key_that_is_not_in_use_is_a_reason(make_service):
             operator.until(status, reasons=reasons)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_a_master_key_that_was_retired_is_a_reason(make_service):
     service = make_service()
     fill(arrange(service))
@@ -145,13 +148,13 @@ def test_without_a_master_key_it_is_not_ready(watch):
         operator.until(503, reasons=["key_not_adopted"])
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_a_rate_limit_that_nobody_can_count_is_no_reason_to_stop(watch):
     with watch(RATE_LIMIT="9/day", RATE_LIMIT_STORAGE="redis://127.0.0.1:1") as operator:
         operator.until(200, degraded=["rate_limit_storage_unavailable"])
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 @pytest.mark.parametrize("malformed", [{"AUDIT_SEAL_SECONDS": "soon"}, {"AUDIT_ORIGIN": "our log"}])
 def test_a_setting_that_stops_the_sealing_is_told_and_no_reason_to_stop(watch, malformed):
     with watch(**malformed) as operator:
@@ -159,6 +162,7 @@ def test_a_setting_that_stops_the_sealing_is_told_and_no_reason_to_stop(watch, m
         assert operator.figures()["secretsvc_amiss", "audit_settings_malformed"] == 1
 
 
+@pytest.mark.slow
 def test_a_process_that_stops_is_not_ready_until_it_ends(make_service):
     service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
     with watched(service) as operator:
@@ -170,7 +174,7 @@ def test_a_process_that_stops_is_not_ready_until_it_ends(make_service):
             assert operator.ask("/live").status == 200
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_service):
     service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
     arrange(service)
@@ -205,7 +209,6 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
         operator.until(200)
 
 
-@pytest.mark.engine_neutral
 def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
     with watch() as operator:
 
@@ -218,7 +221,7 @@ def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
         assert least_seconds(ask_beside_them, AT_ONCE) < AT_ONCE
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(make_service):
     over = threading.Event()
 
@@ -244,6 +247,7 @@ def is_answered(operator: Operator) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_figures_are_by_template_and_hold_no_name(make_service):
     service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
     arrange(service, "hidden-project", "hidden-environment")
@@ -289,7 +293,7 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert ("secretsvc_database_connections", "in use") in found
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_every_figure_that_a_page_or_an_alert_names_is_one_that_is_told(watch, here):
     files = [here / "deploy" / "prometheus-alerts.yaml", *(here / "docs" / "operations").glob("*.md")]
     named = {name for path in files for name in FIGURE.findall(path.read_text("utf-8"))}
@@ -306,7 +310,6 @@ def test_every_figure_that_a_page_or_an_alert_names_is_one_that_is_told(watch, h
         assert eventually(lambda: named <= told()), named - told()
 
 
-@pytest.mark.engine_neutral
 def test_the_page_of_monitoring_has_every_alert(here):
     rules = (here / "deploy" / "prometheus-alerts.yaml").read_text("utf-8")
     page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
@@ -316,7 +319,7 @@ def test_the_page_of_monitoring_has_every_alert(here):
     assert {*re.findall(r"`(Secretsvc\w+)`", gone_wrong)} == {*alerts}
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_it_may_listen_on_a_unix_socket(watch, tmp_path):
     path = tmp_path / "operations"
     with watch(OPERATIONS_LISTEN=f"unix:{path}"), socket.socket(socket.AF_UNIX) as connection:
@@ -327,7 +330,6 @@ def test_it_may_listen_on_a_unix_socket(watch, tmp_path):
         assert connection.recv(65536).startswith(b"HTTP/1.0 200")
 
 
-@pytest.mark.engine_neutral
 def test_without_the_setting_nobody_listens(make_service):
     server = make_configured_server(make_service().app, listen="127.0.0.1:0")
     assert server.watch.listener is None

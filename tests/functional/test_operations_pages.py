@@ -19,8 +19,6 @@ from secretsvc.keyring.ui import rate
 from secretsvc.sealedlog.retention.prune import record_exported_size
 from secretsvc.transparency.signed_note import Checkpoint
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 
 
@@ -34,6 +32,7 @@ def answer(page):
     return " ".join(page.html.main.find(class_="stack").text.split())
 
 
+@pytest.mark.slow
 def test_the_ring_stands_with_its_rows_and_what_to_do_next(service, admin):
     fill(admin)
     page = Browser(service).open("/admin/keyring")
@@ -94,7 +93,6 @@ def test_a_row_that_cannot_be_opened_stops_the_page_and_is_an_error_in_words(ser
     assert not service.audit("keyring.rekey")
 
 
-@pytest.mark.engine_neutral
 def test_the_form_needs_its_token(service, admin):
     fill(admin)
     page = Browser(rotated(service)).post("/admin/rekey", {"limit": "100"}, status=403)
@@ -142,7 +140,6 @@ def test_the_limits_in_force_the_version_and_the_database_are_told(make_service)
     assert MASTER_KEY not in page.text
 
 
-@pytest.mark.engine_neutral
 def test_the_script_is_a_file_and_the_entry_of_the_navigation_is_marked(service, admin):
     page = Browser(service).open("/admin/keyring")
     sources = [script["src"] for script in page.html.find_all("script")]
@@ -174,7 +171,7 @@ def test_a_key_that_was_retired_and_removed_is_listed_still(service, admin):
     assert (gone[1], gone[2], gone[4]) == ("retired", "just nowretired just now", "Removed")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_page_takes_five_statements(make_service):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     browser = Browser(service)

@@ -9,8 +9,6 @@ from secretsvc.projects.ui import slug_of
 from secretsvc.secrets.ui import editor, editor_fields
 from secretsvc.web.forms import Form
 
-pytestmark = pytest.mark.postgresql("none")
-
 BOB = "bob@example.com"
 PROD = "/projects/shop/environments/prod"
 
@@ -44,7 +42,7 @@ def test_what_has_ended_is_told_to_whom_the_grants_of_its_scope_are_told(service
     assert BOB in browser.open(f"{PROD}/access?show=ended").html.find("table").text
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_groups_count_only_grants_that_the_caller_may_list(service, narrow, browser):
     crew = service.group("crew", BOB)
     service.grant(crew, "reader", "shop/prod", group=True)
@@ -76,13 +74,11 @@ def test_a_button_of_a_row_that_cannot_be_is_not_found(vault, browser, button):
     assert "Secret not found." in page.text
 
 
-@pytest.mark.engine_neutral
 def test_a_name_of_many_marks_makes_an_address_of_its_beginning():
     marks = "\u0301" * 300_000 + "\u0316" * 300_000
     assert slug_of(f"a{marks}b") == "a"
 
 
-@pytest.mark.engine_neutral
 def test_what_is_typed_is_looked_through_once_however_many_rows_there_are(monkeypatch):
     looks = []
 

@@ -16,8 +16,6 @@ from secretsvc.web.headers import (
     SECURITY_HEADERS,
 )
 
-pytestmark = pytest.mark.engine_neutral
-
 
 @pytest.fixture
 def paths(vault, service):
@@ -52,6 +50,7 @@ def judge(page):
     assert inert or page.headers["Content-Type"].lower() == "text/html; charset=utf-8"
 
 
+@pytest.mark.slow
 def test_every_page_and_form_has_the_headers_whatever_comes_of_it(paths, service):
     browser, stranger = Browser(service), Browser(service, "eve@example.com")
     nobody = Browser(service)
@@ -121,6 +120,7 @@ def test_a_page_of_a_plugin_need_not_think_of_it(make_service, tmp_path, monkeyp
     assert {name: page.headers.get(name) for name in PLAINTEXT_HEADERS} == PLAINTEXT_HEADERS
 
 
+@pytest.mark.slow
 def test_without_a_name_for_the_edge_cache_no_form_is_carried_out(vault, service):
     vault.set(API_KEY="stored-value")
     broken = service.restarted(EDGE_CACHE_HEADER="not: a name")

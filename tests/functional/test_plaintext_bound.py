@@ -18,8 +18,6 @@ from wsgi import call
 
 from secretsvc.kernel.use_case import Call
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 EXPORT = f"{API}{PROD}/secrets:export"
 #: What a request's values hang on. Pyramid makes a class for each request, which leads to none of them.
@@ -79,7 +77,6 @@ class Sending:
             self._chunks.close()
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("tells", [True, False], ids=["our server", "another server"])
 def test_an_answer_counts_until_it_has_left(service, budget, tells):
     sending = Sending(service, ADMIN, tells=tells)
@@ -91,7 +88,6 @@ def test_an_answer_counts_until_it_has_left(service, budget, tells):
     sending.leave()
 
 
-@pytest.mark.engine_neutral
 def test_one_identity_has_a_quarter_and_the_others_theirs(service, vault, budget):
     first = Sending(service, ADMIN)
     refused = Sending(service, ADMIN)
@@ -132,7 +128,6 @@ def test_whatever_keeps_no_values_goes_on_at_the_bound(service, vault, budget):
         one.leave()
 
 
-@pytest.mark.engine_neutral
 def test_the_pages_are_bounded_alike_and_say_so(service, budget):
     browser = Browser(service)
     text, export = form_of(browser.open(f"{PROD}/text"), "/text"), form_of(browser.open(PROD), "/export")
@@ -147,7 +142,6 @@ def test_the_pages_are_bounded_alike_and_say_so(service, budget):
     sending.leave()
 
 
-@pytest.mark.engine_neutral
 def test_the_text_is_rewritten_one_value_after_the_other(service, vault, budget):
     browser = Browser(service)
     sending = [Sending(service, subject) for subject in (ADMIN, *PEOPLE[:3])]
@@ -168,14 +162,12 @@ def test_an_answer_that_escaping_makes_too_long_is_refused_and_not_recorded(serv
     assert vault.get("secrets:export?format=env").status_int == 200
 
 
-@pytest.mark.engine_neutral
 def test_values_count_as_long_as_the_process_keeps_them(service, vault, budget):
     vault.batch(mode="replace", set={"A": "\U0001f600" + "x" * SIZE}, reason="wide")
     refused = vault.get("secrets:export", 503)
     assert "PLAINTEXT_MAX_BYTES" in refused.json["hint"]
 
 
-@pytest.mark.engine_neutral
 def test_what_is_too_long_by_itself_is_refused_before_it_is_opened(service, vault, budget):
     vault.batch(set={"D": "x" * SIZE})
     tamper(service, "A")
@@ -191,7 +183,6 @@ def test_an_older_state_is_bounded_as_the_present_one(service, vault, budget):
     assert len(vault.get("secrets:export?rev=1").json["secrets"]) == 3
 
 
-@pytest.mark.engine_neutral
 def test_a_page_that_is_longer_than_its_values_is_drawn_and_counted(service, vault, budget):
     """Its values were read and recorded before it is drawn, so it is too late to refuse it."""
     vault.batch(mode="replace", set={"A": "&" * 3_000}, reason="escaped")
@@ -210,7 +201,6 @@ def test_a_page_that_is_longer_than_its_values_is_drawn_and_counted(service, vau
     assert held[0] >= page.content_length > BOUND // 4
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("tells", [True, False], ids=["our server", "another server"])
 def test_every_kind_of_answer_gives_back_what_it_held(service, vault, budget, tells):
     on_sent: list[Any] = []
@@ -254,7 +244,7 @@ def grow_too_long(service):
     return 503
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("fail", [fail_to_open, fail_to_record, fail_to_commit, grow_too_long])
 def test_requests_that_fail_on_the_way_leave_nothing_behind(service, vault, budget, fail):
     status, headers, on_sent = fail(service), {HEADER: service.issuer.sign(ADMIN)}, []
@@ -266,7 +256,6 @@ def test_requests_that_fail_on_the_way_leave_nothing_behind(service, vault, budg
     assert budget.held == 0
 
 
-@pytest.mark.engine_neutral
 def test_the_start_tells_of_environments_that_could_never_be_exported(make_service, caplog):
     with caplog.at_level(logging.WARNING):
         make_service()
@@ -315,7 +304,7 @@ def test_the_matrix_opens_only_what_its_text_lets_through(service, vault, monkey
         assert sorted(key for key, _ in seen) == opened, query
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_matrix_takes_as_many_statements_for_many_environments_as_for_two(service, vault):
     browser, taken = Browser(service), []
     for extra in ((), ("e1", "e2", "e3")):
@@ -329,6 +318,7 @@ def test_the_matrix_takes_as_many_statements_for_many_environments_as_for_two(se
     assert taken == [4, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "sent", "status"),
     [

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from secrets_client import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, block_audit, tamper
 
-pytestmark = pytest.mark.postgresql("none")
-
 ROUTES = (
     *("secrets/A", "secrets/A:reveal", "secrets:export", "secrets:export?format=env"),
     *("secrets/A?version=1", "secrets/A:reveal?version=1", "secrets:export?rev=1"),
@@ -92,7 +90,6 @@ def test_every_answer_of_a_route_that_returns_values_forbids_to_keep_it(vault, s
         assert carried(ask(service, vault, path)) == PLAINTEXT_HEADERS
 
 
-@pytest.mark.engine_neutral
 @BOTH_SPELLINGS
 @pytest.mark.parametrize("key", ["MISSING", "1BAD", "A:bogus"])
 def test_so_does_the_answer_about_a_key_that_is_not_there(vault, key):
@@ -101,7 +98,6 @@ def test_so_does_the_answer_about_a_key_that_is_not_there(vault, key):
     assert carried(answer) == PLAINTEXT_HEADERS
 
 
-@pytest.mark.engine_neutral
 def test_percent_encoding_does_not_shed_the_headers(vault, service):
     vault.set(A="one")
     for client in (vault.client, service.nobody()):
@@ -111,7 +107,6 @@ def test_percent_encoding_does_not_shed_the_headers(vault, service):
             assert carried(answer) == PLAINTEXT_HEADERS
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", ["secrets", "secrets/A/versions", "secrets/A/", "secrets:export/"])
 def test_the_headers_are_bound_to_those_routes(vault, path):
     vault.set(A="one")
@@ -120,7 +115,6 @@ def test_the_headers_are_bound_to_those_routes(vault, path):
     assert "Edge-CDN-Cache-Control" not in answer.headers
 
 
-@pytest.mark.engine_neutral
 def test_the_deployment_names_the_headers_of_its_vendor(make_service, database_url):
     service = make_service(EDGE_CACHE_HEADER="Vendor-Cache-Control", ACCESS_HEADER="Vendor-Jwt")
     answer = service.nobody().get("/p/shop/e/prod/secrets:export", 401)

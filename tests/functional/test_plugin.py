@@ -24,8 +24,6 @@ from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.schema import REVISION
 from secretsvc.server.readiness import database_state
 
-pytestmark = pytest.mark.postgresql("none")
-
 NOTES = "/projects/shop/environments/prod/notes"
 ALIAS = "/p/shop/e/prod/notes"
 
@@ -86,7 +84,8 @@ def test_the_documentation_shows_the_very_files(here):
         assert block in shown, path
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_its_operations_write_read_and_record(service, admin):
     made = admin.post(NOTES, {"text": " Ask Rita. "}).json
     assert made["text"] == "Ask Rita."
@@ -118,6 +117,7 @@ def test_its_page_has_a_tab_a_form_and_an_action_in_the_audit_log(service, admin
     assert "acme_note.create" in [option["value"] for option in options]
 
 
+@pytest.mark.slow
 def test_its_error_has_a_status_a_code_and_advice(service, admin):
     service = service.restarted(ACME_NOTES_LIMIT="1")
     admin = service.user()
@@ -130,6 +130,7 @@ def test_its_error_has_a_status_a_code_and_advice(service, admin):
     assert len(admin.get(NOTES).json["items"]) == len(service.audit("acme_note.create")) == 1
 
 
+@pytest.mark.slow
 def test_its_setting_is_reported_and_refused_as_those_of_the_service(service, admin, caplog, monkeypatch):
     caplog.clear()
     bad = service.restarted(ACME_NOTES_LIMIT="many")
@@ -184,7 +185,8 @@ def test_it_is_in_the_description(service):
     assert "tsv" in schemas["ImportBody"]["properties"]["format"]["enum"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_a_page_or_an_operation_without_its_session_takes_no_statement_more(service, admin):
     vault = Vault(admin)
     vault.batch(set={"KEY": "x"})
@@ -198,6 +200,7 @@ def test_a_page_or_an_operation_without_its_session_takes_no_statement_more(serv
     assert len(statements) == 3
 
 
+@pytest.mark.slow
 def test_its_session_is_on_the_connection_and_in_the_transaction_of_the_request(service, admin):
     used = []
     note = lambda connection, *_: used.append(connection.connection.dbapi_connection)  # noqa: E731
@@ -207,6 +210,7 @@ def test_its_session_is_on_the_connection_and_in_the_transaction_of_the_request(
     assert len(set(map(id, used))) == 1
 
 
+@pytest.mark.slow
 def test_upgrade_heads_down_its_branch_and_up_again(config, database_url):
     assert tables(database_url) == (False, {REVISION})
     command.upgrade(config, "heads")
@@ -227,6 +231,7 @@ def test_with_a_second_branch_head_alone_says_what_to_say_instead(config):
         command.upgrade(config, "head")
 
 
+@pytest.mark.slow
 def test_without_the_plugin_head_goes_on_working(config, database_url, here):
     command.upgrade(config, "heads")
     command.downgrade(config, "acme_notes@base")
@@ -238,6 +243,7 @@ def test_without_the_plugin_head_goes_on_working(config, database_url, here):
     assert tables(database_url) == (False, {REVISION})
 
 
+@pytest.mark.slow
 def test_a_migration_of_a_plugin_is_written_by_alembic_into_the_plugin(config, database_url, tmp_path):
     """As docs/plugins.md has it for the first one, which begins the branch."""
     (tmp_path / "acme_fresh" / "migrations").mkdir(parents=True)
@@ -256,7 +262,7 @@ def test_a_migration_of_a_plugin_is_written_by_alembic_into_the_plugin(config, d
     assert "drop_table" not in written
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_the_first_migration_is_written_before_it_is_named(tmp_path, database_url):
     """As docs/plugins.md has it, in processes of their own: the tables are known to this one."""
     package = Path(shutil.copytree(SOURCE / "acme_notes", tmp_path / "acme_notes"))
@@ -287,7 +293,8 @@ def test_the_first_migration_is_written_before_it_is_named(tmp_path, database_ur
     alembic("check")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_it_is_ready_where_its_branch_is_applied_and_only_there(service, config):
     def reasons(service):
         with read_once(service.engine) as connection:

@@ -322,7 +322,7 @@ def test_migrations_that_are_no_branch_stop_the_start_and_alembic(tables, tmp_pa
     ("script", "arguments"),
     [
         pytest.param(
-            "alembic.config", ("-c", "{}", "upgrade", "heads"), id="alembic", marks=pytest.mark.broad
+            "alembic.config", ("-c", "{}", "upgrade", "heads"), id="alembic", marks=pytest.mark.slow
         ),
         pytest.param("secretsvc.commands", ("verify", "{}"), id="secretsvc-server"),
     ],

@@ -59,7 +59,6 @@ def acme(make_service, tmp_path, monkeypatch):
     return service
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("role", "path", "held"),
     [
@@ -75,12 +74,11 @@ def test_asking_for_a_permission_answers_without_a_record_or_an_error(acme, role
     assert acme.denials() == []
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_where_there_is_no_place_nothing_is_permitted(acme):
     assert acme.user().get(f"{PROD}/ask-elsewhere").json == {"admin": False}
 
 
-@pytest.mark.engine_neutral
 def test_where_nobody_is_asked_for_there_is_nobody(acme):
     found = acme.nobody().get("/nobody").json
     assert found == {"identity": None, "userid": None, "authenticated": False, "reader": False}
@@ -100,7 +98,6 @@ def test_a_plugin_s_view_is_refused_by_our_errors_and_the_denial_is_recorded(acm
     ]
 
 
-@pytest.mark.engine_neutral
 def test_a_view_whose_permission_nobody_knows_is_for_nobody(acme):
     assert "FORBIDDEN" in words(Browser(acme).open(f"{PROD}/odd", status=403), "body")
     assert acme.denials() == []

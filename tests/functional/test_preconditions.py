@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from secrets_client import BOTH_SPELLINGS, Vault, records, state
 
-pytestmark = pytest.mark.postgresql("none")
-
 WRITES = {
     "batch": {"mode": "merge", "set": {"A": "new", "B": "new"}},
     "import": {"format": "env", "mode": "merge", "content": "A=new\nB=new"},
@@ -72,7 +70,6 @@ def test_a_precondition_that_fails_changes_nothing(vault, service, header, expec
     assert len(records(service)) == known
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("header", "expected_rev"),
     [

@@ -9,8 +9,6 @@ from statements import recorded
 
 from secretsvc.projects import ui
 
-pytestmark = pytest.mark.postgresql("none")
-
 
 def create(browser, status=303, **fields):
     """Sends the panel of a new project, without environments where none are named."""
@@ -51,7 +49,8 @@ def listed(page):
     return [row.th.a["href"].removeprefix("/projects/") for row in page.html.select("table tbody tr")]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_projects_are_found_by_a_part_of_their_name_or_address(browser, service, admin):
     for slug, name in (("web-shop", "Till"), ("odd", "100%_sure"), ("blog", "A web log")):
         service.user().post("/projects", {"slug": slug, "name": name}, 201)
@@ -73,7 +72,7 @@ def test_projects_are_found_by_a_part_of_their_name_or_address(browser, service,
     browser.open("/projects?q=" + "x" * 321, 422)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_pages_of_the_list_keep_what_was_asked_for(browser, service, monkeypatch):
     monkeypatch.setattr(ui, "LIMIT", 2)
     for number in range(3):
@@ -86,7 +85,7 @@ def test_the_pages_of_the_list_keep_what_was_asked_for(browser, service, monkeyp
     assert page.html.find("a", rel="next") is None
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 60])
 def test_the_list_takes_two_statements_however_much_there_is(make_service, count):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -173,7 +172,7 @@ def test_an_environment_is_renamed_and_protected_and_then_cannot_be_deleted(brow
     assert admin.get(path).json["protected"] is False
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_protecting_needs_the_admin_role_of_the_environment(service, admin):
     service.grant("ada@example.com", "writer", "shop")
     browser = Browser(service, "ada@example.com")
@@ -200,7 +199,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_why(browser, slug, status)
     assert page.headers["Cache-Control"] == PLAINTEXT_HEADERS["Cache-Control"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_what_the_caller_may_not_do_is_disabled_with_the_reason(admin, service):
     service.grant("ada@example.com", "reader", "shop/prod")
     browser = Browser(service, "ada@example.com")
@@ -223,7 +222,6 @@ def test_a_form_without_its_token_or_with_another_identitys_is_refused(browser, 
     assert [row["action"] for row in service.audit("project.create")] == ["project.create"]
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "media", "status"),
     [

@@ -13,8 +13,6 @@ from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("none")
-
 FIELDS = {"id", "slug", "name", "description", "created_at", "updated_at"}
 
 
@@ -61,7 +59,7 @@ def test_a_taken_slug_is_a_conflict_that_changes_nothing(admin, service):
     assert len(service.audit("project.create")) == 1
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_of_twenty_creations_at_once_one_succeeds(service):
     token = service.user().token
     service.user().get("/whoami")
@@ -75,7 +73,7 @@ def test_of_twenty_creations_at_once_one_succeeds(service):
     assert len(service.audit("project.create")) == 1
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_creation_that_cannot_be_audited_fails(service):
     admin = service.user()
     admin.get("/whoami")
@@ -113,7 +111,6 @@ def test_an_empty_update_changes_and_records_nothing(admin, service):
     assert service.audit("project.update") == []
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "path"),
     [
@@ -166,7 +163,7 @@ def test_a_deletion_takes_along_all_that_hangs_below(admin, service):
     admin.get("/projects/shop", 404)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_deletion_that_cannot_be_audited_deletes_nothing(admin, service):
     fill(service, admin)
     tables = (project, environment, secret, secret_version, grant)
@@ -199,7 +196,7 @@ VISIBLE = [
 ]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("scope", "visible"), VISIBLE)
 @pytest.mark.parametrize("through", ["direct", "group"])
 def test_projects_are_listed_to_whoever_holds_a_grant_on_above_or_below_them(
@@ -233,7 +230,7 @@ def test_a_list_without_a_limit_holds_everything(admin):
     assert (len(listed["items"]), listed["next_cursor"]) == (6, None)
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 1000])
 def test_pages_hold_each_project_once_and_end(admin, limit):
     for number in range(5):

@@ -13,8 +13,6 @@ from service import arrange
 
 from secretsvc.tables.projects import environment
 
-pytestmark = pytest.mark.postgresql("none")
-
 WRITES = {
     "batch": {"mode": "merge", "set": {"A": "newer"}},
     "import": {"format": "env", "mode": "merge", "content": "A=newer"},
@@ -50,7 +48,7 @@ def test_creating_one_does_not_take_it(admin):
     assert paths(admin.post("/projects/shop/environments", body, 422)) == ["protected"]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_patch_changes_name_description_and_protection(admin, service, base):
     before = admin.get(base).json
     found = admin.patch(base, {"name": " Live ", "description": "Mind the gap", "protected": True}).json
@@ -82,7 +80,6 @@ def test_an_empty_patch_is_a_no_op_without_a_record(admin, service, base):
     assert service.audit("environment.update") == []
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "at"),
     [
@@ -98,7 +95,7 @@ def test_a_patch_outside_its_schema_is_422(admin, base, body, at):
     assert paths(admin.patch(base, body, 422)) == [at]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_a_patch_that_cannot_be_recorded_does_not_happen(admin, service, base):
     if service.engine.name == "postgresql":
         service.execute("ALTER TABLE audit_record ADD CONSTRAINT never CHECK (action = 'never') NOT VALID")
@@ -220,7 +217,7 @@ def test_who_may_not_delete_it_is_not_told_that_it_is_protected(vault, service):
     service.user("eve@example.com").delete(vault.base, 404)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_whoever_protects_it_while_it_is_deleted_either_keeps_it_or_comes_too_late(admin, service):
     arrange(service, "depot", "prod")
 
@@ -282,6 +279,7 @@ def test_a_stale_review_without_a_reason_shows_what_others_wrote(browser, vault)
     assert vault.value("A") == "mine"
 
 
+@pytest.mark.slow
 def test_the_forms_of_a_secrets_page_have_a_reason_and_ask_for_it(browser, vault):
     page = f"{CANONICAL}/secrets/A"
     vault.batch(set={"A": "newer"}, reason="why")

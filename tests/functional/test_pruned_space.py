@@ -44,7 +44,6 @@ def everything(vault, service, tmp_path):
     return Pruning(now_ms() + 1000, size, size, "")
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("held", "tidied", "pause"), [(3, 1, 2), (3, 5, 0)])
 def test_the_lock_is_free_for_as_long_as_it_was_held_and_the_tidying_counts(
     everything, service, monkeypatch, held, tidied, pause
@@ -82,6 +81,7 @@ def vacuum(service):
         connection.execute("VACUUM audit_record")
 
 
+@pytest.mark.slow
 def test_after_a_pruning_as_many_records_take_the_space_of_those_that_went(pruned):
     service, before, theirs = pruned
     if service.engine.name == "postgresql":

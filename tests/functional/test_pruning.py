@@ -26,6 +26,8 @@ from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.retention.prune import Pruning
 from secretsvc.sealedlog.verification.verify import verify_database, verify_files
 
+pytestmark = pytest.mark.both_engines
+
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"
 UNKNOWN = "/access/unknown-identities"
@@ -80,6 +82,7 @@ def position(service):
     return [row["position"] for row in service.rows(audit_pruned)]
 
 
+@pytest.mark.slow
 def test_what_was_exported_and_is_older_is_pruned_and_everything_is_explained(
     filled, service, audit, prune, folder, secretsvc
 ):
@@ -107,6 +110,7 @@ def test_what_was_exported_and_is_older_is_pruned_and_everything_is_explained(
     assert "Nothing is left to prune" in prune()
 
 
+@pytest.mark.slow
 def test_nothing_is_pruned_that_is_newer_or_rests_on_a_damaged_export(filled, service, audit, prune, folder):
     assert "still to come" in prune("2999-01-01", status=2)
     assert "Nothing is left to prune" in prune("1960-01-01")
@@ -122,6 +126,7 @@ def test_nothing_is_pruned_that_is_newer_or_rests_on_a_damaged_export(filled, se
     )
 
 
+@pytest.mark.slow
 def test_an_export_that_lacks_what_is_pruned_is_none_and_a_tail_does_not_skip_it(
     filled, service, audit, prune, folder
 ):
@@ -163,6 +168,7 @@ def problems(service, folder):
         return [*found, *([] if files is None else verify_files(files, verifier, []))]
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_on(exported, service, folder):
     assert problems(service, folder) == []
     assert prune_some(service.engine, exported, 100) == 100
@@ -187,6 +193,7 @@ def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_o
     assert problems(service, folder) == []
 
 
+@pytest.mark.slow
 def test_a_replay_goes_on_from_the_state_that_a_pruning_has_kept(exported, filled, service, folder):
     prune_more(service, folder, exported)
     adopted = [path.name for path in sorted((folder / "state").iterdir())]
@@ -207,6 +214,7 @@ def test_a_replay_goes_on_from_the_state_that_a_pruning_has_kept(exported, fille
     assert "is not signed by this key" in problems(service, folder)[0]
 
 
+@pytest.mark.slow
 def test_an_older_state_does_not_pass_for_the_one_that_a_pruning_kept(exported, filled, service, folder):
     prune_more(service, folder, exported)
     filled.set(C="z")
@@ -218,6 +226,7 @@ def test_an_older_state_does_not_pass_for_the_one_that_a_pruning_kept(exported, 
     assert "is of another time" in problems(service, folder)[0]
 
 
+@pytest.mark.slow
 def test_after_a_pruning_what_was_adopted_is_not_adopted_again(exported, filled, service, folder):
     prune_more(service, folder, exported)
     prune_more(service, folder)
@@ -234,6 +243,7 @@ def test_after_a_pruning_what_was_adopted_is_not_adopted_again(exported, filled,
     assert str(service.identity_id("root@example.com")) in found
 
 
+@pytest.mark.slow
 def test_a_replay_holds_while_the_record_of_what_was_adopted_is_about_to_go(
     exported, filled, service, folder, monkeypatch
 ):
@@ -268,6 +278,7 @@ def test_records_that_are_missing_without_a_pruning_are_named(exported, service,
     assert problems(service, folder) == ["index 300: the record is missing"]
 
 
+@pytest.mark.slow
 def test_hashes_that_are_not_those_that_the_pruning_rests_on_are_named(exported, service, folder):
     prune_some(service.engine, exported, 1000)
     off = {
@@ -316,6 +327,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 def test_the_database_refuses_to_prune_what_is_not_exported_or_not_older(exported, service):
     size = service.rows(audit_export)[0]["size"]
     log(service, 2)
@@ -357,6 +369,7 @@ def test_who_serves_may_not_prune_and_who_migrates_may_by_the_function_alone(two
     service.close()
 
 
+@pytest.mark.slow
 def test_pages_and_answers_after_a_pruning_are_those_of_what_is_left(exported, filled, service, folder):
     root = filled.client
     cursor = root.get(f"{OLDEST}&limit=2").json["next_cursor"]

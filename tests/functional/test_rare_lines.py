@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from jwks_server import KeyServer
 from key_cache import Clock, cache, outcome
 from pages import Browser
@@ -13,8 +12,6 @@ from service import Client, arrange
 from waiting import eventually
 
 from secretsvc.server.send_buffer import run_callbacks
-
-pytestmark = pytest.mark.engine_neutral
 
 
 def test_issuers_with_the_pair_of_another_are_told_and_lock_nobody_else_out(service, issuer, caplog):

@@ -7,7 +7,6 @@ import pytest
 from secretsvc.tables.identities import identity
 
 
-@pytest.mark.engine_neutral
 def test_the_request_over_the_limit_is_told_when_to_come_back(make_service):
     service = make_service(RATE_LIMIT="3/day")
     ada = service.user("ada@example.com")
@@ -18,7 +17,6 @@ def test_the_request_over_the_limit_is_told_when_to_come_back(make_service):
     assert 1 <= int(refused.headers["Retry-After"]) <= 86_400
 
 
-@pytest.mark.engine_neutral
 def test_each_identity_has_a_count_of_its_own(make_service):
     service = make_service(RATE_LIMIT="1/day")
     clients = [
@@ -32,14 +30,13 @@ def test_each_identity_has_a_count_of_its_own(make_service):
         client.get("/projects", 429)
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_another_assertion_of_the_same_person_shares_the_count(make_service):
     service = make_service(RATE_LIMIT="1/day")
     service.user("ada@example.com").get("/projects")
     service.user("ADA@example.com", sub="another-device").get("/projects", 429)
 
 
-@pytest.mark.engine_neutral
 def test_whatever_is_asked_for_counts(make_service):
     service = make_service(RATE_LIMIT="2/day")
     ada = service.user("ada@example.com")
@@ -56,7 +53,6 @@ def test_a_refused_stranger_leaves_no_identity_behind_a_second_time(make_service
     assert service.count(identity) == 1
 
 
-@pytest.mark.engine_neutral
 def test_health_and_the_unauthenticated_are_not_counted(make_service):
     service = make_service(RATE_LIMIT="1/day")
     for _ in range(3):
@@ -65,14 +61,12 @@ def test_health_and_the_unauthenticated_are_not_counted(make_service):
     service.user("ada@example.com").get("/projects")
 
 
-@pytest.mark.engine_neutral
 def test_an_empty_limit_turns_it_off(make_service):
     ada = make_service(RATE_LIMIT="").user("ada@example.com")
     for _ in range(50):
         ada.get("/whoami")
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("rate", ["lots", "3", "3/fortnight", "-1/minute", "1/day; 2/second", "0/minute"])
 def test_a_malformed_limit_is_no_limit_by_default(make_service, rate):
     service = make_service(RATE_LIMIT=rate)

@@ -16,8 +16,6 @@ from secretsvc.authentication import rate_limit
 from secretsvc.kernel.errors import Unavailable
 from secretsvc.secrets.write import write
 
-pytestmark = pytest.mark.engine_neutral
-
 
 @pytest.fixture
 def distant(monkeypatch):
@@ -47,6 +45,7 @@ def test_bytes_are_counted_by_the_process_alone_while_it_is_away(make_service, d
     vault.batch(429, set={"A": "x"})
 
 
+@pytest.mark.slow
 def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, distant, monkeypatch):
     service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
     vault = Vault(arrange(service, "shop", "prod"))
@@ -83,6 +82,7 @@ def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
     assert [record.getMessage() for record in caplog.records][-1] == "the rate limit's storage is back"
 
 
+@pytest.mark.slow
 def test_a_storage_that_hangs_delays_one_request(make_service, distant, monkeypatch):
     monkeypatch.setattr(rate_limit, "PAUSE_SECONDS", 1_000.0)
     ada = make_service(RATE_LIMIT="100/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
@@ -103,6 +103,7 @@ def test_readiness_asks_it(make_service, distant):
     assert not authenticator.is_counting()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", ["nonsense://", "nonsense", "redis+nonsense://localhost"])
 def test_a_storage_that_is_not_known_is_told(make_service, uri):
     service = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE=uri)

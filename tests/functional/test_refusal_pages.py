@@ -9,8 +9,6 @@ from statements import recorded
 
 from secretsvc.kernel.clock import now_ms
 
-pytestmark = pytest.mark.postgresql("none")
-
 RITA = "rita@example.com"
 PROD = "/projects/shop/environments/prod"
 
@@ -19,7 +17,7 @@ def refused(service, path=f"{PROD}/import", subject=RITA, status=403):
     return Browser(service, subject).open(path, status)
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_refusal_names_the_role_why_it_is_missing_and_the_way_back(service, admin):
     service.grant(service.group("shop-developers", RITA), "reader", "shop", group=True)
     page = refused(service)

@@ -14,8 +14,6 @@ from wsgi import call
 
 from secretsvc.kernel.rejections import RejectionReason
 
-pytestmark = pytest.mark.engine_neutral
-
 CANARY = "canary4711"
 
 

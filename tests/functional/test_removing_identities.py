@@ -16,6 +16,8 @@ from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
+pytestmark = pytest.mark.both_engines
+
 ADA, BOSS = "ada@example.com", "boss@example.com"
 ROBOT = {"kind": "service", "subject": "deploy"}
 ON_SHOP = {"scope_type": "project", "project": "shop", "role": "reader"}
@@ -44,7 +46,7 @@ def robot(service, admin):
     return made
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_it_goes_with_its_grants_memberships_and_tokens_and_one_record(service, admin, robot):
     kept = service.count(grant) - 1
     admin.delete(f"/identities/{robot}")
@@ -79,7 +81,7 @@ def test_nobody_but_a_global_admin_can_whether_or_not_it_is_there(service, admin
     admin.delete(f"/identities/{made}")
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_the_last_usable_global_admin_stays(make_service, monkeypatch):
     service = make_service(BOOTSTRAP_ADMINS="")
     mine = service.grant(BOSS, "admin")
@@ -100,7 +102,7 @@ def test_the_last_usable_global_admin_stays(make_service, monkeypatch):
     assert len(service.rows(identity, identity.c.subject == ADA)) == 1
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("kind", ["known", "listed"])
 def test_a_first_visit_that_a_removal_overtakes_makes_it_again(make_service, monkeypatch, kind):
     service = make_service(BOOTSTRAP_ADMINS=f"{ADMIN},{ADA}" if kind == "listed" else ADMIN)
@@ -139,7 +141,7 @@ def test_a_token_whose_identity_a_removal_overtakes_is_refused(service, admin, r
     assert service.rows(identity, identity.c.subject == "deploy") == []
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_removals_beside_first_visits_and_grants_lose_nothing(service, admin):
     admin.get("/whoami")
     tokens = [service.issuer.sign(ADMIN), service.issuer.sign(ADA)]
@@ -221,7 +223,7 @@ def of(number):
     return {"kind": "service", "subject": f"robot-{number}"}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_who_adds_too_many_identities_is_429(make_service):
     service = make_service(IDENTITY_LIMIT="2/day")
     arrange(service)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from secrets_client import BOTH_SPELLINGS, records, state, version_row
 
+pytestmark = pytest.mark.both_engines
+
 
 @BOTH_SPELLINGS
 def test_a_renamed_secret_has_its_value_and_description_under_the_new_key_only(vault):
@@ -109,7 +111,6 @@ def test_a_key_cannot_be_renamed_to_itself(vault, service, key):
     assert state(service) == before
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "paths"),
     [

@@ -34,6 +34,8 @@ from secretsvc.sealedlog.verification.verify import verify_database, verify_file
 from secretsvc.transparency.key_succession import Replacement, read_replacement
 from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint, read_verifier, sign
 
+pytestmark = pytest.mark.both_engines
+
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"
 OLDEST = "/audit?order=oldest"
@@ -151,6 +153,7 @@ def test_other_processes_sign_with_the_new_key_from_their_next_step(sealed):
     assert key_of(other) == replaced.new.text
 
 
+@pytest.mark.slow
 def test_no_step_signs_with_a_key_that_is_replaced_meanwhile(sealed, monkeypatch):
     log(sealed)
     prepared, found = sealing._prepared, []
@@ -216,6 +219,7 @@ def test_cursors_of_before_go_on_after_replacements_and_a_rotation(sealed):
     assert [item["action"] for item in items] == [replaced, *moved, replaced]
 
 
+@pytest.mark.slow
 def test_whichever_key_is_kept_the_log_its_exports_and_older_checkpoints_are_verified(sealed, audit, files):
     keys, heads = [key_of(sealed)], [head(sealed)]
     audit("export", INI, files.folder)
@@ -371,6 +375,7 @@ def test_who_serves_may_not_replace_the_key_and_who_migrates_may(two_roles, issu
     service.close()
 
 
+@pytest.mark.slow
 def test_a_downgrade_forgets_the_notes_and_an_upgrade_has_them_of_the_log(sealed, database_url):
     keys = [replace(sealed).old.text for _ in range(2)]
     former = sealed.rows(audit_former_signer)

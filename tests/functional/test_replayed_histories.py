@@ -86,6 +86,7 @@ def adopt_as_before(service):
         write(connection, SYSTEM, now_ms(), "by-a-test", ADOPTED, detail=detail)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["one", "two"])
 def test_a_random_history_is_explained_before_and_after_it_is_adopted(service, admin, seed):
     made = steps(service, 40, seed)
@@ -97,6 +98,7 @@ def test_a_random_history_is_explained_before_and_after_it_is_adopted(service, a
     assert problems(service) == []
 
 
+@pytest.mark.slow
 def test_a_random_history_is_explained_after_the_master_key_was_rotated(service, admin):
     steps(service, 20)
     now = rotated(service)

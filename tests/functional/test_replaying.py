@@ -24,6 +24,8 @@ from secretsvc.tables.projects import project
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Verifier
 
+pytestmark = pytest.mark.both_engines
+
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"
 
@@ -134,6 +136,7 @@ def test_records_that_wait_are_applied_too_and_so_is_nothing_that_came_after(liv
     assert problems(lived) == []
 
 
+@pytest.mark.slow
 def test_the_first_export_adopts_what_was_there_and_no_other_does(lived, audit, tmp_path):
     stray = {**lived.rows(project)[0], "id": new_id(), "slug": "stray"}
     lived.execute(insert(project), stray)
@@ -201,6 +204,7 @@ def test_the_database_refuses_to_change_what_was_adopted_or_a_kept_key(lived):
                 lived.execute(statement)
 
 
+@pytest.mark.slow
 def test_descriptions_are_compared_after_two_rotations_and_without_a_key_only_whether_there_are_any(
     lived, audit
 ):

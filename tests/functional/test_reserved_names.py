@@ -61,6 +61,7 @@ def issuer_of(service, subject=ROBOT):
     return row["issuer_name"], row["issuer"]
 
 
+@pytest.mark.slow
 def test_the_names_of_an_issuer_that_is_taken_out_stay_its_own(service, ci):
     arrange(service)
     Client(service.app, ci.workload()).get("/whoami")
@@ -71,7 +72,6 @@ def test_the_names_of_an_issuer_that_is_taken_out_stay_its_own(service, ci):
     assert issuer_of(service) == ("ci", ci.issuer)
 
 
-@pytest.mark.postgresql("none")
 def test_names_that_only_look_alike_are_free(service, ci):
     Client(service.app, ci.workload()).get("/whoami")
     without = plain(service)
@@ -81,6 +81,7 @@ def test_names_that_only_look_alike_are_free(service, ci):
         assert issuer_of(service, name) == (None, None)
 
 
+@pytest.mark.slow
 def test_an_identity_is_refused_to_another_issuer_of_its_name(service, ci, other):
     robot = Client(service.app, ci.workload())
     robot.get("/whoami")
@@ -93,13 +94,14 @@ def test_an_identity_is_refused_to_another_issuer_of_its_name(service, ci, other
     robot.get("/whoami")
 
 
-@pytest.mark.postgresql("none")
+@pytest.mark.slow
 def test_another_name_makes_other_identities(service, ci):
     Client(service.app, ci.workload()).get("/whoami")
     renamed = service.restarted(**named(ci, "gh"))
     assert Client(renamed.app, ci.workload()).get("/whoami").json["identity"]["subject"] == "gh:job-1"
 
 
+@pytest.mark.slow
 def test_an_identity_of_unknown_origin_takes_the_issuer_by_which_it_next_comes(service, ci, other):
     known = service.identity_id(ROBOT, "service")
     assert Client(service.app, ci.workload()).get("/whoami").json["identity"]["id"] == str(known)
@@ -108,7 +110,6 @@ def test_an_identity_of_unknown_origin_takes_the_issuer_by_which_it_next_comes(s
     assert refuses(plain(service), service.issuer.service(ROBOT))
 
 
-@pytest.mark.postgresql("none")
 def test_an_announced_machine_takes_the_issuer_by_which_it_first_comes(service, ci, admin):
     made = admin.post("/identities", {"kind": "service", "subject": ROBOT}, 201).json
     assert issuer_of(service) == (None, None)
@@ -116,7 +117,6 @@ def test_an_announced_machine_takes_the_issuer_by_which_it_first_comes(service, 
     assert issuer_of(service) == ("ci", ci.issuer)
 
 
-@pytest.mark.postgresql("none")
 def test_a_machine_of_the_proxy_with_such_a_name_is_let_in_while_no_workload_came_by_it(service, ci):
     without = plain(service)
     team = Client(without.app, service.issuer.service("team:deploy"))
@@ -130,7 +130,7 @@ def test_a_machine_of_the_proxy_with_such_a_name_is_let_in_while_no_workload_cam
     assert refuses(without, service.issuer.service("ci:old"))
 
 
-@pytest.mark.postgresql("none")
+@pytest.mark.slow
 def test_people_and_service_tokens_are_judged_as_before(make_service, ci):
     service = make_service(SERVICE_TOKENS="on", **named(ci))
     admin = arrange(service)
@@ -144,7 +144,6 @@ def test_people_and_service_tokens_are_judged_as_before(make_service, ci):
     assert Client(without.app, service.issuer.sign("ci:a@example.com")).get("/whoami")
 
 
-@pytest.mark.postgresql("none")
 def test_the_first_visit_of_a_machine_is_recorded_with_its_issuer(service, ci):
     Client(service.app, ci.workload()).get("/whoami")
     (row,) = service.audit("identity.create")
@@ -153,7 +152,7 @@ def test_the_first_visit_of_a_machine_is_recorded_with_its_issuer(service, ci):
     assert "issuer" not in json.loads(service.audit("identity.create")[-1]["detail"])
 
 
-@pytest.mark.postgresql("none")
+@pytest.mark.slow
 def test_the_log_names_the_reason_and_the_setting(service, ci, other, caplog):
     caplog.set_level(logging.INFO, "secretsvc.kernel.rejections")
     Client(service.app, ci.workload()).get("/whoami")
@@ -169,6 +168,7 @@ def test_the_log_names_the_reason_and_the_setting(service, ci, other, caplog):
     assert ROBOT not in "".join(told)
 
 
+@pytest.mark.slow
 def test_only_a_name_with_a_colon_costs_one_statement_more(make_service, ci):
     service = make_service(**named(ci), LAST_SEEN_RESOLUTION="3600000")
     service.user().get("/whoami")
@@ -183,6 +183,7 @@ def test_only_a_name_with_a_colon_costs_one_statement_more(make_service, ci):
     assert counts == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_an_upgrade_locks_no_machine_out(database_url, make_service, ci):
     service = make_service(**named(ci))
     machines = [Client(service.app, ci.workload()), service.robot(), service.robot("team:robot")]
@@ -197,7 +198,6 @@ def test_an_upgrade_locks_no_machine_out(database_url, make_service, ci):
     assert refuses(plain(service), service.issuer.service(ROBOT))
 
 
-@pytest.mark.postgresql("none")
 def test_a_workload_without_a_required_claim_leaves_no_origin(service, ci):
     assert refuses(service, ci.workload(sub=ABSENT))
     assert service.count(identity) == 0

@@ -16,6 +16,8 @@ from secrets_client import (
     tamper,
 )
 
+pytestmark = pytest.mark.both_engines
+
 
 def restore(vault, to_rev, status=200, **body):
     return vault.post("restore", {"to_rev": to_rev, **body}, status)
@@ -190,7 +192,6 @@ def test_a_restore_of_a_restore_is_where_it_began(past):
     assert past.rev == 5
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "at"),
     [

@@ -9,8 +9,6 @@ from sqlalchemy import event, update
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
 
-pytestmark = pytest.mark.postgresql("none")
-
 
 @pytest.fixture
 def swap(service):
@@ -74,7 +72,7 @@ ON_ENVIRONMENT = [
 ]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("method", "rest", "body"), ON_ENVIRONMENT)
 def test_a_new_environment_under_an_old_slug_is_not_there_either(service, base, swap, method, rest, body):
     arrange(service)
@@ -91,7 +89,7 @@ def told(answer):
     return answer.status_int, {**answer.json, "request_id": None}
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_the_log_of_a_new_project_under_an_old_slug_is_not_read_by_those_of_the_old_one(ada, swap):
     absent = told(ada.get("/audit?project=absent", 404))
     swap(project, "shop")

@@ -9,6 +9,8 @@ from secrets_client import BOTH_SPELLINGS, CANONICAL, Vault, records
 from secretsvc.secrets.models import revision
 from secretsvc.secrets.queries import revision_changes as rules
 
+pytestmark = pytest.mark.both_engines
+
 
 def change(key, kind, version):
     return {"key": key, "kind": kind, "version": version}
@@ -102,7 +104,7 @@ def test_pages_of_revisions_hold_each_once(vault):
     assert len(revisions(vault, "?limit=5")["items"]) == 5
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("bound", [1, 2, 3, 4])
 def test_a_page_ends_before_its_changes_are_too_many_and_each_stands_once(vault, monkeypatch, bound):
     whole = revisions(vault)["items"]
@@ -125,7 +127,6 @@ def test_50_are_a_page_unless_told_otherwise(vault):
     assert len(revisions(vault, "?limit=500")["items"]) == 55
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", ["revisions", "secrets:deleted"])
 @pytest.mark.parametrize(
     ("query", "issue"),

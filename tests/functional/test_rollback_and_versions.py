@@ -7,6 +7,8 @@ from uuid import UUID
 import pytest
 from secrets_client import BOTH_SPELLINGS, Vault, overwrite, records, state, version_row
 
+pytestmark = pytest.mark.both_engines
+
 
 @BOTH_SPELLINGS
 def test_the_history_is_newest_first_and_has_exactly_the_fields_of_the_contract(vault, service):
@@ -100,7 +102,6 @@ def test_there_is_no_rollback_to_a_tombstone_or_to_what_never_was(vault, service
     assert len(records(service)) == known
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "path"),
     [

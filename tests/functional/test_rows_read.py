@@ -10,6 +10,8 @@ from secrets_client import Vault
 from service import arrange
 from statements import recorded
 
+pytestmark = pytest.mark.both_engines
+
 SECRETS, VERSIONS = 250, 40
 ENVIRONMENTS = ("prod", "dev", "test")
 
@@ -65,6 +67,7 @@ READS = {
 }
 
 
+@pytest.mark.slow
 def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, service):
     browser, found = Browser(service), {}
     aged.batch(delete=["K1"])
@@ -84,7 +87,8 @@ def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, ser
 OF_STATE = ("(secret_id=? AND rev<?)", "(secret_id=? AND version=?)")
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.parametrize("path", ["secrets?rev={}", "secrets:export?rev={}"])
 def test_a_state_reads_a_version_or_two_of_each_key_however_long_the_history(aged, service, path):
     for rev in (1, VERSIONS + 2):
@@ -102,6 +106,7 @@ def test_a_state_reads_a_version_or_two_of_each_key_however_long_the_history(age
                 assert all(0 < number <= 2 * SECRETS for number in read), read
 
 
+@pytest.mark.slow
 def test_a_copy_and_a_restore_read_two_versions_of_each_key_however_long_the_history(aged, service):
     source = {"project": "shop", "environment": "dev"}
     for verb, body in (("copy", {"from": source}), ("restore", {"to_rev": 1})):
@@ -119,6 +124,7 @@ def test_a_copy_and_a_restore_read_two_versions_of_each_key_however_long_the_his
             assert all(SECRETS < number <= 2 * SECRETS for number in read), read
 
 
+@pytest.mark.slow
 def test_a_page_of_revisions_reads_the_versions_that_it_shows_and_those_before_them(aged, service):
     aged.batch(set={"K1": "z", "K2": "z"})
     with executed(service.engine, "secret_version") as statements:
@@ -138,6 +144,7 @@ def test_a_page_of_revisions_reads_the_versions_that_it_shows_and_those_before_t
         assert all(number <= SECRETS + 4 for number in read), read
 
 
+@pytest.mark.slow
 def test_what_others_wrote_is_found_without_their_history(aged, service):
     with executed(service.engine, "secret_version") as statements:
         go_stale(aged, Browser(service))
@@ -146,6 +153,7 @@ def test_what_others_wrote_is_found_without_their_history(aged, service):
     assert excess(service, since, "secret_version", ONE, SECRETS + 2) == []
 
 
+@pytest.mark.slow
 def test_a_search_by_who_wrote_nothing_finds_that_by_an_index_and_reads_no_version(aged, service):
     service.user("wendy@example.com").get("/whoami")
     service.execute("ANALYZE")

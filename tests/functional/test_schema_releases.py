@@ -15,12 +15,11 @@ from secretsvc.db.migrations import oldest_release
 from secretsvc.db.schema import REVISION, SchemaRelease, newer_served, recorded, serves
 from secretsvc.kernel.release import VERSION
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 NEXT = f"{int(REVISION) + 1:04}"
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("revision", "oldest", "is_served"),
     [
@@ -39,13 +38,11 @@ def test_a_process_serves_its_own_schema_and_newer_ones_that_allow_its_release(r
     assert serves(SchemaRelease(revision, oldest), "0010", "0.2.0") is is_served
 
 
-@pytest.mark.engine_neutral
 def test_a_candidate_counts_as_its_release():
     assert serves(SchemaRelease("0011", "0.2.0"), "0010", "0.2.0rc1")
     assert not serves(None)
 
 
-@pytest.mark.engine_neutral
 def test_what_is_recorded_of_another_revision_allows_nothing():
     assert newer_served([NEXT], SchemaRelease(NEXT, VERSION)) == {NEXT}
     assert newer_served([NEXT], SchemaRelease(REVISION, VERSION)) == frozenset()
@@ -99,6 +96,7 @@ def test_over_a_schema_for_later_releases_every_operation_is_refused_from_the_ne
     assert prod.values() == {"A": "3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["schema_release", "identity", "secret"])
 def test_without_a_table_of_ours_it_is_misconfigured(service, table):
     prod = Vault(arrange(service, "shop", "prod"))
@@ -110,7 +108,6 @@ def test_without_a_table_of_ours_it_is_misconfigured(service, table):
         service.execute(text(f"ALTER TABLE gone RENAME TO {table}"))
 
 
-@pytest.mark.engine_neutral
 def test_a_migration_that_names_no_release_raises_none(here, tmp_path):
     folder = tmp_path / "alembic"
     (folder / "versions").mkdir(parents=True)
@@ -127,7 +124,6 @@ def test_a_migration_that_names_no_release_raises_none(here, tmp_path):
     assert found == [None, "0.1.0", "0.1.0", "0.3.0", "0.3.0"]
 
 
-@pytest.mark.engine_neutral
 def test_the_schema_of_the_code_is_served_by_its_own_release(here):
     script = ScriptDirectory.from_config(Config(here / "production.ini"))
     oldest = oldest_release(script, REVISION)

@@ -10,7 +10,7 @@ from secretsvc.auditlog import domain
 from secretsvc.kernel.ids import new_id
 from secretsvc.transparency.signed_note import read_checkpoint, read_verifier
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 ADA = "ada@example.com"
 OLDEST = "/audit?order=oldest"
@@ -59,6 +59,7 @@ def test_the_checkpoint_is_that_of_all_records_and_verified_by_the_key(root, ser
     assert checkpoint.size == len(service.audit())
 
 
+@pytest.mark.slow
 def test_another_name_of_the_log_is_that_of_its_checkpoints_and_its_key(make_service, vault):
     vault.set(A="x")
     named = make_service(AUDIT_ORIGIN="log.example.com/secrets")

@@ -38,7 +38,7 @@ from secretsvc.secrets.models import master_key
 from secretsvc.transparency.merkle import leaf_hash, root_of
 from secretsvc.transparency.signed_note import Verifier, read_checkpoint
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 PLENTY = Bound(1000, 60)
 
@@ -206,7 +206,6 @@ def test_the_head_of_this_process_is_held_against_its_signature_once(sealed, mon
     assert is_whole(sealed)
 
 
-@pytest.mark.engine_neutral
 def test_a_malformed_setting_stops_the_sealing_and_is_told(make_service, caplog):
     service = make_service(AUDIT_SEAL_SECONDS="soon")
     sealer = service.app.registry.audit_sealer
@@ -429,6 +428,7 @@ def test_what_the_key_has_not_signed_is_not_sealed_on(sealed, what, caplog):
     assert is_whole(sealed)
 
 
+@pytest.mark.slow
 def test_under_another_name_a_log_that_has_begun_is_not_sealed_on(sealed, caplog):
     log(sealed)
     sealer = sealed.restarted(AUDIT_ORIGIN="log.example.com").app.registry.audit_sealer

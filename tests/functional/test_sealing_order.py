@@ -27,7 +27,7 @@ from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 PROD = "/projects/shop/environments/prod"
 

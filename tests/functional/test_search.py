@@ -9,7 +9,7 @@ from resource_fields import paths
 from secrets_client import Vault
 from service import arrange
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 ADA = "ada@example.com"
 
@@ -170,7 +170,6 @@ def test_the_limit_is_1_to_100_and_20_without_it(names, admin):
     assert found(admin, "many", limit=100)[-1] == "shop/prod/MANY_099"
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "where"),
     [

@@ -7,8 +7,6 @@ from pages import Browser, submit, words
 from secrets_client import Vault, detail, overwrite, tamper, version_row
 from statements import recorded
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
 HIDDEN = "s3cr3t-of-the-house"
@@ -160,7 +158,7 @@ def test_the_same_key_elsewhere_is_told_with_a_sign(browser, vault, dev, admin, 
     assert service.audit("secret.reveal") == service.audit("secret.export") == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_environment_that_the_caller_does_not_read_is_not_told_of(reader, dev, service):
     dev.set(A="x")
     assert "Dev" not in words(reader.open(PAGE))
@@ -200,7 +198,8 @@ def test_who_was_given_the_value_lately_is_told_by_person_and_kind(browser, vaul
     ]
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 300])
 def test_the_page_takes_seven_statements_for_many_versions_as_for_one(
     make_service, service, vault, dev, count

@@ -20,7 +20,7 @@ from secrets_client import (
     version_row,
 )
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 
 class Case(NamedTuple):

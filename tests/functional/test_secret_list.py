@@ -11,8 +11,6 @@ from waiting import PATIENCE
 
 from secretsvc.db import sqlite_queue
 
-pytestmark = pytest.mark.postgresql("none")
-
 FIELDS = {"key", "version", "description", "kid", "created_at", "updated_at", "readable", "error"}
 
 
@@ -112,7 +110,7 @@ def write_before(service, needle):
 LONG_ONES = "secret_version.secret_id, "
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_a_listing_is_of_the_revision_that_was_read_with_its_keys(vault, service):
     vault.set(A=LONG)
     meanwhile = write_before(service, LONG_ONES)
@@ -122,7 +120,7 @@ def test_a_listing_is_of_the_revision_that_was_read_with_its_keys(vault, service
     assert vault.rev == 2
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_an_export_is_of_the_revision_that_was_read_with_its_keys(vault, service):
     vault.set(A=LONG)
     meanwhile = write_before(service, LONG_ONES)
@@ -131,7 +129,7 @@ def test_an_export_is_of_the_revision_that_was_read_with_its_keys(vault, service
     assert vault.values() == {"A": LONG + "2", "B": "two"}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_a_listing_whose_long_values_go_with_their_environment_is_of_none(vault, service):
     vault.set(A=LONG, B="short")
     meanwhile = before(service, LONG_ONES, lambda: service.execute("DELETE FROM secret_version"))
@@ -139,7 +137,7 @@ def test_a_listing_whose_long_values_go_with_their_environment_is_of_none(vault,
     assert meanwhile
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_an_export_whose_long_values_go_with_their_environment_is_of_none(vault, service):
     vault.set(A=LONG, B="short")
     meanwhile = before(service, LONG_ONES, lambda: service.execute("DELETE FROM secret_version"))
@@ -148,7 +146,7 @@ def test_an_export_whose_long_values_go_with_their_environment_is_of_none(vault,
     assert service.audit("secret.export") == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_on_sqlite_one_request_at_a_time_has_a_connection(vault, service, monkeypatch):
     vault.set(A="x")
     monkeypatch.setattr(sqlite_queue, "MAX_WAIT_SECONDS", PATIENCE)

@@ -10,8 +10,6 @@ from statements import recorded
 
 from secretsvc.secrets.formats.imports import read_env
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 HIDDEN = "s3cr3t-of-the-house"
 
@@ -49,7 +47,7 @@ def test_a_page_of_one_environment_opens_under_its_alias_and_leads_on_canonicall
     assert page.html.select_one("#old .key")["href"] == f"{PROD}/secrets/API_KEY"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 300])
 def test_pages_take_as_many_statements_for_many_secrets_as_for_one(make_service, service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")

@@ -17,6 +17,8 @@ from secrets_client import (
 )
 from service import Client
 
+pytestmark = pytest.mark.both_engines
+
 READS = ("secrets/A", "secrets/A:reveal", "secrets:export", "secrets:export?format=env")
 REASONS = ("reveal", "copy", "export", "run")
 
@@ -28,7 +30,7 @@ def test_a_value_is_read_under_both_names_of_the_operation(vault, suffix):
     assert vault.get(f"secrets/A{suffix}").json == {"key": "A", "value": "one"}
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     "value",
     [
@@ -79,7 +81,6 @@ def test_an_absent_and_a_deleted_secret_are_answered_alike_and_not_named(vault, 
     assert len(service.audit()) == known
 
 
-@pytest.mark.engine_neutral
 @BOTH_SPELLINGS
 @pytest.mark.parametrize(
     "key", ["1A", "A-B", "A.B", "%C3%84", "A%20", "A:bogus", "A" * 257, "A:reveal:reveal"]
@@ -111,7 +112,6 @@ def test_the_reason_of_a_read_is_recorded(vault, service, path):
         assert (row["actor_kind"], row["actor_subject"]) == ("user", "root@example.com")
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("path", "issue"),
     [
@@ -161,7 +161,7 @@ def test_an_empty_environment_exports_nothing(vault, service):
     assert [detail(row) for row in records(service)] == [{"rev": 0, "count": 0}] * 2
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("block", [block_audit, block_commit], ids=["insert", "commit"])
 def test_a_value_that_cannot_be_recorded_does_not_leave(vault, service, block):
     vault.set(A="correct-horse-battery")
@@ -188,7 +188,6 @@ def test_a_robot_with_a_readers_grant_reads_and_is_recorded_by_its_name(admin, s
         assert actor == ("service", "deploy.access", robot_id)
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

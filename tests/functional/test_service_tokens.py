@@ -22,8 +22,6 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
-pytestmark = pytest.mark.postgresql("none")
-
 DAY = 86_400_000
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ROBOT = "deploy.robot"
@@ -144,7 +142,7 @@ def test_making_and_removing_are_recorded_by_name_and_prefix(service, admin, rob
         assert (row["project_id"], row["environment_id"], row["outcome"]) == (None, None, "success")
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_an_identity_may_have_several_tokens_each_of_which_lives_by_itself(service, admin, robot):
     first, second = made(admin, robot, name="old"), made(admin, robot, name="new")
     assert [one["name"] for one in admin.get(robot).json["items"]] == ["old", "new"]
@@ -312,7 +310,6 @@ def test_what_only_looks_like_a_token_is_refused_by_the_one_answer_there_is(serv
     assert bearing(service, token).status == 200
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("form", sorted(FORGED.keys() - {"guessed"}))
 def test_a_wrong_form_or_checksum_is_refused_without_asking_the_database(service, admin, robot, form):
     forged = FORGED[form](made(admin, robot)["token"])
@@ -321,7 +318,7 @@ def test_a_wrong_form_or_checksum_is_refused_without_asking_the_database(service
     assert statements == []
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_while_it_is_off_the_routes_are_not_there_and_no_token_is_valid(service, admin, robot):
     token = made(admin, robot)
     for value in ("off", None):
@@ -345,6 +342,7 @@ def test_a_malformed_switch_fails_what_needs_it(service, admin, robot, caplog):
     bad.user().request("GET", "/", status=404)
 
 
+@pytest.mark.slow
 def test_without_the_proxys_settings_no_token_lets_anybody_in(service, admin, robot):
     token = made(admin, robot)["token"]
     for name in ("ACCESS_ISSUER", "ACCESS_AUDIENCE", "ACCESS_JWKS_URL"):
@@ -435,7 +433,7 @@ def test_a_use_is_written_though_its_identity_was_just_seen_by_another_way(servi
     assert used(service) == seen(service) == now
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_refused_token_is_not_used(service, admin, robot):
     token = made(admin, robot)["token"]
     with stopped(now_ms() + 2 * DAY):
@@ -464,7 +462,7 @@ def test_a_refusal_is_told_by_its_reason_and_never_with_the_token(service, admin
     assert forged not in caplog.text or forged == "ssv_"
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 def test_a_token_while_it_is_off_is_told_by_that(service, admin, robot, caplog):
     caplog.set_level(logging.INFO)
     bearing(service.restarted(SERVICE_TOKENS="off"), made(admin, robot)["token"])

@@ -11,8 +11,6 @@ import pytest
 from service import API, HEADER, MASTER_KEY, arrange
 from wsgi import call
 
-pytestmark = pytest.mark.postgresql("none")
-
 SHORT_KEY = base64.b64encode(b"marker-" + bytes(24)).decode()
 READ = ("GET", f"{API}/projects", None)
 HEALTH = ("GET", f"{API}/health", None)
@@ -96,11 +94,10 @@ def _of_each_kind(rows: list[Any]) -> Iterator[Any]:
     """Which values are malformed, the parsers' own tests hold: here one of each setting is enough."""
     met = set()
     for name, value, asked in rows:
-        yield pytest.param(name, value, asked, marks=[pytest.mark.broad] * ((name, asked) in met))
+        yield pytest.param(name, value, asked, marks=[pytest.mark.slow] * ((name, asked) in met))
         met.add((name, asked))
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("name", "value", "request_"), list(_of_each_kind(MALFORMED)))
 def test_a_malformed_setting_fails_what_needs_it_and_is_named_in_the_log(
     filled, caplog, name, value, request_
@@ -119,7 +116,6 @@ def test_a_malformed_setting_fails_what_needs_it_and_is_named_in_the_log(
     service.close()
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("name", ["ACCESS_ISSUER", "ACCESS_AUDIENCE", "ACCESS_JWKS_URL"])
 def test_without_issuer_audience_or_key_source_every_authenticated_route_fails(service, caplog, name):
     bare = service.restarted(**{name: None})
@@ -130,7 +126,6 @@ def test_without_issuer_audience_or_key_source_every_authenticated_route_fails(s
     bare.close()
 
 
-@pytest.mark.engine_neutral
 def test_without_a_master_key_whatever_needs_no_ring_goes_on(service, caplog):
     admin = arrange(service)
     base = "/projects/shop/environments/prod/secrets"
@@ -169,7 +164,6 @@ def test_a_malformed_database_url_is_a_misconfiguration(make_service, caplog, ur
     bad.nobody().get("/health")
 
 
-@pytest.mark.engine_neutral
 def test_the_environment_wins_over_the_ini(make_service, monkeypatch):
     monkeypatch.setenv("BOOTSTRAP_ADMINS", "ada@example.com")
     monkeypatch.setenv("MASTER_KEY", "nonsense")
@@ -179,6 +173,7 @@ def test_the_environment_wins_over_the_ini(make_service, monkeypatch):
     service.nobody().get("/health", 500)
 
 
+@pytest.mark.slow
 def test_the_database_of_the_environment_wins_too(database_url, issuer, make_service, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", database_url.replace("postgresql+psycopg://", "postgres://"))
     service = make_service(**{"SQLALCHEMY.URL": "nonsense"})
@@ -186,13 +181,11 @@ def test_the_database_of_the_environment_wins_too(database_url, issuer, make_ser
     assert len(service.audit()) == 2
 
 
-@pytest.mark.engine_neutral
 def test_an_empty_variable_is_a_value_and_no_absence(make_service, monkeypatch):
     monkeypatch.setenv("MASTER_KEY", "")
     assert make_service().nobody().get("/health", 500).json["code"] == "SERVER_MISCONFIGURED"
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("spelling", ["padded", "bare", "url-safe"])
 def test_every_spelling_of_a_master_key_is_the_same_key(filled, spelling):
     key = base64.b64decode(MASTER_KEY)
@@ -206,7 +199,6 @@ def test_every_spelling_of_a_master_key_is_the_same_key(filled, spelling):
     service.close()
 
 
-@pytest.mark.engine_neutral
 def test_the_start_names_each_bad_setting_once_and_no_value(make_service, caplog):
     service = make_service()
     caplog.clear()

@@ -10,8 +10,6 @@ from pyramid.exceptions import ConfigurationError
 from service import ADMIN
 from statements import recorded
 
-pytestmark = pytest.mark.engine_neutral
-
 PROD = "/projects/shop/environments/prod"
 
 
@@ -279,6 +277,7 @@ def test_what_is_too_large_or_too_often_is_a_page(make_service, admin):
     assert page.headers["Retry-After"]
 
 
+@pytest.mark.slow
 def test_a_service_that_is_not_configured_says_so_on_a_page(make_service):
     page = Browser(make_service(BOOTSTRAP_ADMINS="")).open("/projects", 503)
     assert "BOOTSTRAP_ADMINS" in page.html.main.text

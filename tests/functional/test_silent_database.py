@@ -69,6 +69,7 @@ def wait_until_served(client):
     assert eventually(lambda: client.request("GET", "/whoami").status_int == 200, pause=0.1)
 
 
+@pytest.mark.slow
 def test_a_request_gives_a_silent_database_up_and_those_after_it_do_not_wait(relayed_service, relay):
     admin = relayed_service.user()
     admin.get("/whoami")
@@ -79,6 +80,7 @@ def test_a_request_gives_a_silent_database_up_and_those_after_it_do_not_wait(rel
     wait_until_served(admin)
 
 
+@pytest.mark.slow
 def test_so_does_one_that_gets_no_connection(relayed_service, relay):
     admin = relayed_service.user()
     relay.hush()
@@ -88,6 +90,7 @@ def test_so_does_one_that_gets_no_connection(relayed_service, relay):
     wait_until_served(admin)
 
 
+@pytest.mark.slow
 def test_where_the_answer_to_commit_does_not_come_the_outcome_is_not_known(
     relayed_service, relay, monkeypatch
 ):
@@ -107,6 +110,7 @@ def test_where_the_answer_to_commit_does_not_come_the_outcome_is_not_known(
     wait_until_served(prod.client)
 
 
+@pytest.mark.slow
 def test_connections_that_lead_nowhere_cost_one_request_and_no_more(relayed_service, relay):
     admin = relayed_service.user()
     pool = relayed_service.engine.pool
@@ -121,6 +125,7 @@ def test_connections_that_lead_nowhere_cost_one_request_and_no_more(relayed_serv
         admin.get("/whoami", 200)
 
 
+@pytest.mark.slow
 def test_a_refusal_is_an_answer(relayed_service, relay):
     admin = relayed_service.user()
     admin.get("/whoami")
@@ -132,6 +137,7 @@ def test_a_refusal_is_an_answer(relayed_service, relay):
     wait_until_served(admin)
 
 
+@pytest.mark.slow
 def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, relay, caplog):
     admin = relayed_service.user()
     admin.get("/whoami")
@@ -149,6 +155,7 @@ def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, r
     ]
 
 
+@pytest.mark.slow
 def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_on(relay, issuer):
     service = Service(relay.url, issuer, OPERATIONS_LISTEN="127.0.0.1:0")
     told = []
@@ -170,7 +177,7 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
     assert DATABASE_LIMIT <= seconds[0] < seconds[-1]
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "status"), [(0.5, 200), (4.5, 503)])
 def test_one_that_is_slow_is_there_if_it_answers_within_the_limit_and_nobody_is_told_late(
     relay, issuer, seconds, status, monkeypatch

@@ -49,7 +49,7 @@ def test_a_start_has_one_line_that_says_what_runs(make_service, caplog, monkeypa
     assert MASTER_KEY not in line
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_the_page_of_the_log_shows_a_line_of_this_form(make_service, caplog, here):
     page = (here / "docs" / "operations" / "log.md").read_text("utf-8")
     (shown,) = re.findall(r"(?ms)^```text\n(.*?)\n```$", page)
@@ -63,7 +63,6 @@ def test_the_page_of_the_log_shows_a_line_of_this_form(make_service, caplog, her
         assert names == parts
 
 
-@pytest.mark.engine_neutral
 def test_a_start_without_its_settings_says_what_is_unknown(make_service, caplog, tmp_path):
     caplog.set_level(logging.INFO, "secretsvc.server")
     missing = {"MASTER_KEY": "", "SQLALCHEMY.URL": f"sqlite:///{tmp_path}/no/such/file"}
@@ -74,7 +73,6 @@ def test_a_start_without_its_settings_says_what_is_unknown(make_service, caplog,
     assert line.endswith(f"database sqlite {tmp_path}/no/such/file, unknown variables: none")
 
 
-@pytest.mark.engine_neutral
 def test_a_database_is_named_without_credentials():
     named = {
         "postgresql+psycopg://ann:hunter2@db.example:5433/vault": "postgresql vault at db.example:5433",

@@ -7,7 +7,7 @@ from secrets_client import Vault
 from service import arrange
 from statements import recorded, transactions
 
-pytestmark = pytest.mark.postgresql("every")
+pytestmark = pytest.mark.both_engines
 
 COUNTS = (1, 300)
 

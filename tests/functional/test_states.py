@@ -16,6 +16,8 @@ from secrets_client import (
     version_row,
 )
 
+pytestmark = pytest.mark.both_engines
+
 VALUES = {
     1: {"A": "one", "B": "bee"},
     2: {"A": "two", "B": "bee"},
@@ -88,7 +90,6 @@ def test_a_later_revision_is_404(vault, service, path):
     assert len(service.audit()) == known
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", ["secrets", "secrets:export"])
 @pytest.mark.parametrize("rev", ["", "-1", "1.0", "x", "%2B1", str(2**53), "1&rev=1"])
 def test_what_is_no_revision_is_422(vault, path, rev):
@@ -177,7 +178,6 @@ def test_a_tombstone_or_a_missing_version_is_404(vault, service, suffix):
     assert len(service.audit()) == known
 
 
-@pytest.mark.engine_neutral
 @pytest.mark.parametrize("version", ["0", "", "-1", "x", "1.0", str(2**53)])
 @pytest.mark.parametrize("suffix", ["", ":reveal"])
 def test_version_0_and_what_is_no_version_is_422(vault, version, suffix):

@@ -15,8 +15,6 @@ from secrets_client import Vault, overwrite, state, version_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment
 
-pytestmark = pytest.mark.postgresql("none")
-
 VALUE = "correct horse battery staple"
 HEAD, NONCE, TAG = 9, 12, 16
 LENGTH = HEAD + NONCE + len(VALUE) + TAG
@@ -65,7 +63,8 @@ def positions(count: int) -> list[int]:
     return sorted({*borders, *some} & {*range(LENGTH)})
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.slow
+@pytest.mark.both_engines
 def test_a_flipped_bit_of_any_part_is_never_served(filled, service, rotating):
     envelope = version_row(service, "A", 2)["envelope"]
     assert len(envelope) == LENGTH
@@ -98,6 +97,7 @@ def test_a_cut_or_grown_envelope_is_never_served(filled, service, rotating, how)
         refused(filled, service, rotating)
 
 
+@pytest.mark.slow
 def test_no_two_envelopes_can_change_places_whatever_key_version_or_environment_they_are_of(filled, service):
     elsewhere = Vault(filled.client, f"{ENVIRONMENTS}/dev")
     elsewhere.set(A="the first of dev", B="another of dev")

@@ -18,8 +18,6 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.service_tokens import service_token
 from secretsvc.tokens import domain
 
-pytestmark = pytest.mark.postgresql("none")
-
 ADA = "ada@example.com"
 DAY = 86_400_000
 TOKEN = re.compile(r"ssv_[0-9A-Za-z]{49}")
@@ -33,6 +31,7 @@ def tokens(make_service):
     return service, Browser(service)
 
 
+@pytest.mark.slow
 def test_a_token_is_made_in_a_panel_and_shown_once(tokens, monkeypatch):
     service, browser = tokens
     clock = StoppedClock(monkeypatch)
@@ -260,6 +259,7 @@ def test_who_has_seen_nothing_is_told_so_and_the_page_is_for_admins(admin, servi
     Browser(service).open(f"/identities/{ada}/exposure?cursor=x", 422)
 
 
+@pytest.mark.slow
 def test_what_was_seen_comes_in_pages(browser, service, admin):
     prod = Vault(admin)
     keys = [f"KEY_{number:03}" for number in range(300)]
@@ -275,7 +275,7 @@ def test_what_was_seen_comes_in_pages(browser, service, admin):
     assert found == 600
 
 
-@pytest.mark.postgresql("first")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("count", [2, 40])
 def test_a_page_of_tokens_costs_the_same_however_many_there_are(make_service, count):
     arrange(make_service(), "shop", "prod")

@@ -45,7 +45,6 @@ def spans(service: Service, vault: Vault) -> Iterator[InMemorySpanExporter]:
     provider.shutdown()
 
 
-@pytest.mark.engine_neutral
 def test_the_module_of_the_page_makes_spans_of_statements(service: Service, here: Path) -> None:
     page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
     (block,) = blocks(page, "Spans", "python")
@@ -86,7 +85,7 @@ module["includeme"](SimpleNamespace(registry=SimpleNamespace(database=SimpleName
 """
 
 
-@pytest.mark.engine_neutral
+@pytest.mark.slow
 def test_the_extra_brings_all_that_the_module_of_the_page_imports(here: Path) -> None:
     page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
     (block,) = blocks(page, "Spans", "python")

@@ -14,8 +14,6 @@ from service import ADMIN, MASTER_KEY
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.forms import DAY_MS, form_token
 
-pytestmark = pytest.mark.postgresql("none")
-
 EVERY = pytest.mark.parametrize("at", TYPED, ids=" ".join)
 #: A name of the API's, which nobody sees on a page.
 INTERNAL = re.compile(r"[_.`]|[Ss]lug|[Ss]ubject|[Cc]onfirm|[Hh]older")

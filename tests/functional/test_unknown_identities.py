@@ -9,8 +9,6 @@ from service import Client
 from statements import recorded
 from stopped_clock import StoppedClock
 
-pytestmark = pytest.mark.postgresql("none")
-
 EVE = "eve@example.com"
 SECRETS = "/projects/shop/environments/prod/secrets"
 
@@ -63,7 +61,7 @@ def test_a_person_and_a_service_token_of_one_name_are_two(service, admin):
     assert sorted(item["kind"] for item in items) == ["service", "user"]
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/dev"])
 @pytest.mark.parametrize("shared", [False, True], ids=["direct", "group"])
 def test_a_live_grant_anywhere_makes_known(service, admin, monkeypatch, scope, shared):

@@ -10,7 +10,7 @@ from rotation import Operator
 from service import MASTER_KEY
 
 # Each looks at a process of its own.
-pytestmark = [pytest.mark.broad, pytest.mark.engine_neutral]
+pytestmark = pytest.mark.slow
 
 #: The first step of whoever seals in the background is told, and the last thing that its process does.
 CODE = """

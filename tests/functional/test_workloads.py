@@ -13,8 +13,6 @@ from wsgi import call
 
 from secretsvc.tables.identities import identity
 
-pytestmark = pytest.mark.postgresql("none")
-
 ROBOT = "ci:repo:octo/app"
 SUB = "repo:octo/app"
 PROD = "/projects/shop/environments/prod"
@@ -48,6 +46,7 @@ def robot(service, ci):
     return Client(service.app, ci.workload(SUB))
 
 
+@pytest.mark.slow
 def test_a_machine_is_a_service_identity_from_its_first_request(service, admin, robot):
     found = robot.get("/whoami").json["identity"]
     assert (found["kind"], found["subject"], found["disabled"]) == ("service", ROBOT, False)
@@ -112,6 +111,7 @@ def test_a_machine_is_no_bootstrap_admin_whatever_it_claims(service, ci):
         assert Client(service.app, token).get("/whoami").json["global_role"] is None
 
 
+@pytest.mark.slow
 def test_the_rate_limit_counts_each_machine_by_its_subject(make_service, settings, ci):
     limited = make_service(**ini(settings), RATE_LIMIT="2/day")
     robot, other = (Client(limited.app, ci.workload(sub)) for sub in (SUB, "repo:octo/other"))
@@ -187,6 +187,7 @@ def test_pages_take_a_machines_token_where_header_and_cookie_are_absent(service,
     assert call(service.app, "POST", "/projects", evil, b"slug=x").status == 403
 
 
+@pytest.mark.slow
 def test_what_a_machine_did_says_so_in_the_log_of_all(service, admin, robot):
     service.grant(service.identity_id(ROBOT, "service"), "writer", "shop/prod")
     robot.post(f"{PROD}/secrets:batch", {"mode": "merge", "set": {"KEY": "v"}})

@@ -18,6 +18,8 @@ from waiting import eventually
 from secretsvc.secrets.write import write
 from secretsvc.secrets.write.apply_plan import LostRace, apply
 
+pytestmark = pytest.mark.both_engines
+
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}
 #: Eight bytes in four characters.
@@ -84,7 +86,7 @@ WRITES = {
 }
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_a_writer_over_the_limit_is_429(filled, storage):
     service = filled
     vault = under(service, "10/day", **storage)
@@ -152,7 +154,7 @@ def test_who_lacks_the_role_or_a_reason_counts_nothing(filled):
     bob.batch(set={"A": EIGHT}, reason="needed")
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_a_write_that_is_undone_is_not_counted(filled, storage):
     service = filled.restarted(WRITE_LIMIT="8/day", **storage)
     vault = Vault(service.user())
@@ -204,7 +206,7 @@ def test_processes_share_the_count_in_redis(filled, in_redis):
     Vault(filled.restarted(**settings).user()).batch(429, set={"A": "x"})
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.both_engines
 def test_writes_at_once_do_not_exceed_it_together(filled, storage):
     service = filled.restarted(WRITE_LIMIT="10/day", **storage)
 

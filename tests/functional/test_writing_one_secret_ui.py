@@ -6,8 +6,6 @@ import pytest
 from pages import Browser, form_of, submit
 from secrets_client import detail, digests
 
-pytestmark = pytest.mark.postgresql("none")
-
 PROD = "/projects/shop/environments/prod"
 
 

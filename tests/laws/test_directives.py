@@ -97,6 +97,7 @@ def test_all_that_there_is_of_a_kind_was_declared(registry, kind):
     assert declared(registry, kind) == found
 
 
+@pytest.mark.slow
 def test_every_error_setting_and_table_of_the_package_is_there(registry):
     assert declared(registry, "error") == kinds_of_errors()
     assert declared(registry, "setting") == set(Settings.known())

@@ -64,6 +64,7 @@ def test_no_retired_word_comes_back():
     assert {path: words for path, words in found.items() if words} == {}
 
 
+@pytest.mark.slow
 def test_nothing_is_called_a_place():
     modules = {path: named_place(source) for path, source in SOURCES.items() if path.endswith(".py")}
     left = {path: {*names} for path, names in modules.items() if names}

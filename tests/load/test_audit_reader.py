@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 from resource_fields import log
 from toolchains import built_by_go
 
@@ -29,7 +28,6 @@ def read(folder: Path, key: str) -> subprocess.CompletedProcess[str]:
 
 
 # It has no database to ask: an export is the same on both.
-@pytest.mark.engine_neutral
 def test_a_go_program_proves_each_entry_and_the_growth_of_an_export(vault: Any, service: Any, tmp_path: Path):
     vault.set(A="x")
     log(service, 700)

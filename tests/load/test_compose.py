@@ -88,7 +88,6 @@ def composed(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     made.compose("down --volumes")
 
 
-@pytest.mark.engine_neutral
 def test_the_services_of_compose_start_as_the_page_says_serve_and_stop(composed: Composed) -> None:
     for line in composed.start:
         done = composed.run(line)

@@ -44,7 +44,6 @@ def is_healthy(port: int) -> bool:
     return False
 
 
-@pytest.mark.engine_neutral
 def test_the_image_is_built_and_run_as_its_file_says_and_answers(tmp_path, issuer, request):
     if shutil.which("docker") is None or docker("info").returncode:
         pytest.skip("no Docker daemon answers here")
@@ -146,7 +145,6 @@ def test_the_image_migrates_serves_and_ends_as_its_user_on_a_read_only_root(imag
     assert image.run(volume, settings, *own).returncode != 0
 
 
-@pytest.mark.engine_neutral
 def test_a_command_of_the_image_is_nobody_in_particular_and_finds_nothing_to_write_to(image, volume):
     script = "import os\nprint(os.getuid(), os.getgid(), os.getgroups())\n"
     script += "print([folder for folder, *_ in os.walk('/') if not folder.startswith(('/proc', '/dev'))"
@@ -155,14 +153,12 @@ def test_a_command_of_the_image_is_nobody_in_particular_and_finds_nothing_to_wri
     assert done.stdout == f"65532 65532 []\n['/tmp', '{VOLUME}']\n", done.stderr
 
 
-@pytest.mark.engine_neutral
 def test_a_command_of_the_image_leaves_no_core_dump(image, volume):
     script = "import resource; print(resource.getrlimit(resource.RLIMIT_CORE))"
     done = image.run(volume, {}, "python", "-c", script)
     assert done.stdout == "(0, 0)\n", done.stderr
 
 
-@pytest.mark.engine_neutral
 def test_the_image_makes_a_master_key_and_holds_none(image, volume):
     made = image.run(volume, {}, "secretsvc-server", "keygen")
     assert re.fullmatch(r"[A-Za-z0-9+/_-]{43}=\n", made.stdout), made.stderr

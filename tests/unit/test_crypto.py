@@ -167,6 +167,7 @@ def test_values_that_are_sealed_at_once_have_a_nonce_each() -> None:
     assert cipher.seal_many([], 0) == []
 
 
+@pytest.mark.slow
 def test_nonces_do_not_repeat_also_when_threads_share_the_ring() -> None:
     with ThreadPoolExecutor(8) as pool:
         blobs = list(pool.map(lambda _: sealed(RING, b"", CONTEXT).blob, range(20_000)))

@@ -277,6 +277,7 @@ def test_the_example_of_patroni_is_a_member_that_the_processes_are_told_of():
     assert "synchronous_standby_names" not in block
 
 
+@pytest.mark.slow
 def test_patroni_accepts_its_example(tmp_path):
     (block,) = blocks(AVAILABILITY, "Patroni", "yaml")
     with ExitStack() as stack:
@@ -359,6 +360,7 @@ def test_each_alert_has_series_for_which_it_fires():
     assert fires == {*alerts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ALERT_TESTS)
 def test_each_alert_fires_for_its_series_and_for_no_other(file):
     if shutil.which("promtool") is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+import pytest
+
 from secretsvc.sealedlog.retention.boundaries import CLOSED, Boundary, sign_boundary
 from secretsvc.sealedlog.retention.export import write_levels
 from secretsvc.sealedlog.retention.files import Files
@@ -43,6 +45,7 @@ def export(files, leaves, root, done, first=0):
     files.write("checkpoint", sign("log", KEY, Checkpoint("log", len(leaves), root).body).encode())
 
 
+@pytest.mark.slow
 def test_roots_are_those_of_the_whole_log_wherever_a_folder_begins(tmp_path):
     every = [sha256(bytes([index % 251])).digest() for index in range(WIDTH * 258 + MORE)]
     whole, done, roots = Files(tmp_path / "whole"), 0, roots_of(every)

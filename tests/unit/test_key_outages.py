@@ -141,6 +141,7 @@ def test_a_source_that_fails_from_the_first_makes_every_key_unavailable(
     assert outcome(keys, "rsa-1") == "found"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", ["a dripping body", "a dripping header", "silent"])
 def test_an_attempt_ends_at_its_deadline_and_leaves_no_thread(
     server: KeyServer, clock: Clock, failure: str
@@ -150,6 +151,7 @@ def test_an_attempt_ends_at_its_deadline_and_leaves_no_thread(
     assert eventually(no_fetch_runs)
 
 
+@pytest.mark.slow
 def test_by_default_a_fetch_has_three_seconds(server: KeyServer, clock: Clock) -> None:
     server.answer = drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", every=1.0)
     keys = KeyCache(server.url, ALGORITHMS, COOLDOWN, clock=clock)
@@ -265,6 +267,7 @@ def test_a_certificate_for_another_host_is_refused(
     assert outcome(cache(other, clock), "rsa-1") == UNAVAILABLE
 
 
+@pytest.mark.slow
 def test_a_handshake_that_never_ends_is_cut_off_at_the_deadline(clock: Clock) -> None:
     closing = threading.Event()
 

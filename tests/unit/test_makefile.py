@@ -11,7 +11,7 @@ import sys
 import pytest
 from processes import ROOT
 
-pytestmark = pytest.mark.broad
+pytestmark = pytest.mark.slow
 
 #: A Python like Debian's without `python3-venv`: it leaves half of an environment behind.
 WITHOUT_VENV = """#!/bin/sh

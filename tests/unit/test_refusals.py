@@ -88,6 +88,7 @@ def kept_bytes() -> int:
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([module]).traces)
 
 
+@pytest.mark.slow
 def test_a_flood_writes_a_bounded_log_and_takes_no_memory(
     refusals: Refusals, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

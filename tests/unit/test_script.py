@@ -41,7 +41,7 @@ def test_the_help_cuts_no_summary_at_80_columns(name):
     assert not [line for line in summaries if line.endswith("...")]
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_a_reader_that_leaves_ends_the_script_quietly(tmp_path):
     (tmp_path / "no.ini").write_text("[app:main]\n")
     code = "from secretsvc.__main__ import main; main()"
@@ -52,7 +52,7 @@ def test_a_reader_that_leaves_ends_the_script_quietly(tmp_path):
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_an_interrupt_while_the_script_loads_is_one_line():
     code = (
         INTERRUPTING.replace("MODULE", "secretsvc.commands") + "from secretsvc.__main__ import main; main()"
@@ -61,7 +61,7 @@ def test_an_interrupt_while_the_script_loads_is_one_line():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "secretsvc-server: interrupted\n")
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_an_interrupt_while_a_server_starts_is_one_line_and_ends_it_by_the_signal():
     code = (
         INTERRUPTING.replace("MODULE", "secretsvc.registry")
@@ -71,7 +71,7 @@ def test_an_interrupt_while_a_server_starts_is_one_line_and_ends_it_by_the_signa
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "interrupted: the server had not started\n")
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.10"])
 def test_on_an_old_python_one_line_names_the_version_that_is_needed(version):
     interpreter = python(version)

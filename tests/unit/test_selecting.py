@@ -1,64 +1,72 @@
-"""What `make test` leaves to `make test-all`, and nothing else."""
+"""Which tests `make test` leaves to `make test-all`, and which begin first."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from selection import repeated, turns
+from selection import CASES, repeated, turns
 
 
 class Item(NamedTuple):
-    """What is asked of one that was collected."""
+    """The part of a collected test that a selection reads."""
 
     nodeid: str
-    markers: dict[str, Any]
+    markers: tuple[str, ...]
     path: Path = Path("tests/unit/test_a.py")
 
-    def get_closest_marker(self, name: str) -> Any:
-        return self.markers.get(name)
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if name in self.markers else None
 
 
-def cases(*ids: str, **marked: tuple[str, ...]) -> list[Item]:
-    """Those of one test, which has the markers with these arguments."""
-    markers = {name: SimpleNamespace(args=args) for name, args in marked.items()}
-    return [Item(one, markers) for one in ids]
+def run(*items: tuple[str, *tuple[str, ...]]) -> list[str]:
+    """Return the ids of the tests that a brief run has; each item is an id with the markers of the test."""
+    collected = [Item(f"t[{name}]", tuple(markers)) for name, *markers in items]
+    left_out = {item.nodeid for item in repeated(collected)}  # type: ignore[arg-type]  # it reads no more
+    return [item.nodeid[2:-1] for item in collected if item.nodeid not in left_out]
 
 
-def left_out(**marked: tuple[str, ...]) -> list[str]:
-    """Of two cases of a test on each engine those that are left out."""
-    items = cases("t[sqlite-a]", "t[sqlite-b]", "t[postgresql-a]", "t[postgresql-b]", **marked)
-    return [item.nodeid[2:-1] for item in repeated(items)]
+def test_a_test_runs_on_sqlite_and_on_postgresql_if_it_is_marked():
+    assert run(("sqlite",), ("postgresql",)) == ["sqlite"]
+    both = "both_engines"
+    assert run(("sqlite", both), ("postgresql", both)) == ["sqlite", "postgresql"]
 
 
-def test_on_postgresql_the_first_case_runs_and_on_sqlite_every_one():
-    assert left_out() == ["postgresql-b"]
+def test_a_case_that_only_postgresql_has_runs_there():
+    assert run(("sqlite-a",), ("postgresql-b",)) == ["sqlite-a", "postgresql-b"]
 
 
-@pytest.mark.parametrize(
-    ("marked", "expected"),
-    [
-        ({"postgresql": ("every",)}, []),
-        ({"postgresql": ("first",)}, ["postgresql-b"]),
-        ({"postgresql": ("none",)}, ["postgresql-a", "postgresql-b"]),
-        ({"engine_neutral": ()}, ["postgresql-a", "postgresql-b"]),
-        ({"broad": ()}, ["sqlite-a", "sqlite-b", "postgresql-a", "postgresql-b"]),
-    ],
-    ids=str,
-)
-def test_a_marker_says_which_cases_run(marked, expected):
-    assert left_out(**marked) == expected
+def test_a_slow_test_is_left_out():
+    assert run(("a", "slow"), ("b", "slow")) == []
 
 
-def test_what_sqlite_has_not_runs_in_every_case():
-    assert list(repeated(cases("t[postgresql-a]", "t[postgresql-b]", engine_neutral=()))) == []
+@pytest.mark.parametrize("count", [*range(1, CASES + 1), 9, 10, 100])
+def test_of_many_cases_a_fixed_number_runs_evenly_among_them(count):
+    found = run(*((f"case-{number}",) for number in range(count)))
+    numbers = [int(one.partition("-")[2]) for one in found]
+    assert len(numbers) == min(CASES, count)
+    assert numbers[0] == 0
+    assert all(later - before in (count // CASES, count // CASES + 1) for before, later in pairwise(numbers))
+
+
+def test_each_engine_has_that_number_of_cases():
+    both = [
+        (f"{engine}-{number}", "both_engines") for engine in ("sqlite", "postgresql") for number in range(9)
+    ]
+    assert len(run(*both)) == 2 * CASES
+
+
+def test_every_case_runs_that_is_not_slow_where_some_are():
+    assert run(*((f"case-{number}",) for number in range(9)), ("last", "slow")) == [
+        f"case-{number}" for number in range(9)
+    ]
 
 
 def in_turn(*files: str) -> list[str]:
     """The files of one test each, as they begin."""
-    items = [Item(one, {}, Path(f"tests/{one}.py")) for one in files]
+    items = [Item(one, (), Path(f"tests/{one}.py")) for one in files]
     when = turns(items)  # type: ignore[arg-type]  # as much of them as is asked
     return [item.nodeid for item in sorted(items, key=lambda item: when[item.path])]
 

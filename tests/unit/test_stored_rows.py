@@ -26,6 +26,7 @@ def test_a_column_whose_type_is_not_known_yet_is_refused() -> None:
         as_read(table.c.other_id)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_reads_the_ids_of_environments_as_texts() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FRESH], capture_output=True, text=True, check=False

@@ -18,6 +18,7 @@ KEYS = st.from_regex(r"[A-Z_][A-Z0-9_]{0,5}", fullmatch=True)
 TEXTS = st.one_of(st.text(), st.text("'\"\\\n\r\t #=$\x7f\x85\u2028\ufeff a"))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.dictionaries(KEYS, TEXTS, max_size=5))
 def test_what_is_written_is_read_back(values):

@@ -74,6 +74,7 @@ def test_a_certificate_that_fits_is_taken(ask, at, certificate, tmp_path):
     assert not log.exists()
 
 
+@pytest.mark.slow
 def test_what_speaks_no_tls_is_not_reached(ask, at):
     # The server waits for the end of a request, as servers of HTTP do: the deadline must not be needed.
     with Hostile(GOOD) as server:
