@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 #: Cases of one test that a brief run has on each engine.
-CASES = 4
+CASES = 3
 ENGINES = ("sqlite", "postgresql")
 #: Files and folders that take longest: who begins with them does not wait for one of them alone at the end.
 LONG = ("test_rollout", "test_generated_clients", "test_attacks_on_connections", "test_rolling_restarts")

@@ -56,6 +56,7 @@ def counted(service, now, subject="root@example.com", **asked):
         return browse_audit(call, AuditFilter(action="test.made", **asked)).activity
 
 
+@pytest.mark.slow
 def test_the_last_seven_days_are_counted_in_buckets_of_six_hours(service, now):
     happened(service, now - 8 * DAY)
     happened(service, now - 7 * DAY + 1, 2)

@@ -358,6 +358,7 @@ def test_pages_of_access_are_for_whoever_administers_something(admin, service, p
     assert {"People and tokens", "Groups", "Grants"} <= {*shown}
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("path", "most"),
@@ -427,6 +428,7 @@ def test_a_grant_is_removed_and_extended_in_the_list(browser, service, monkeypat
     assert not service.rows(grant, grant.c.id == made)
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_grants_come_in_pages_of_a_hundred(browser, service):
     scope = service.scope("shop/prod")

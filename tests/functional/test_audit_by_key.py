@@ -76,6 +76,7 @@ def due(admin, service, key="A", slug="prod"):
     return [row for row in admin.get("/audit?limit=500").json["items"] if concerns(row, inside, key)]
 
 
+@pytest.mark.slow
 def test_the_columns_that_they_are_found_by_are_what_their_details_say(service, vaults):
     while service.app.registry.audit_sealer.step():
         pass
@@ -132,6 +133,7 @@ def test_its_pages_together_are_the_whole(service, vaults, limit):
     assert found == due(admin, service)
 
 
+@pytest.mark.slow
 def test_every_other_filter_narrows_it(service, vaults):
     admin = service.user()
     rows = due(admin, service)
@@ -170,6 +172,7 @@ def test_below_admin_a_key_without_its_environment_is_a_403(service, admin):
     service.user(ADA).get("/audit?key=A", 403)
 
 
+@pytest.mark.slow
 def test_what_may_not_be_audited_is_answered_like_what_is_absent(service, vaults):
     service.grant(ADA, "admin", "shop/dev")
     service.grant(ADA, "writer", "shop/prod")
@@ -200,6 +203,7 @@ def test_the_records_of_a_deleted_environment_stay_and_are_not_those_of_its_name
     assert row["detail"]["rev"] == 1
 
 
+@pytest.mark.slow
 def test_the_page_of_the_log_takes_the_key_too(service, vaults):
     page = Browser(service).open(QUERY)
     assert form_of(page, "/audit")["key"].value == "A"

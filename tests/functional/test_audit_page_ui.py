@@ -165,6 +165,7 @@ def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service,
     assert long["Keys"].endswith("and 50 more")
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, service, admin):
     log(service, action="test.one", actor_subject="bob@example.com")
@@ -281,6 +282,7 @@ def test_who_administers_nothing_has_no_audit_page(service, admin, role):
     assert [row["action"] for row in service.denials()] == ["authz.global.admin"]
 
 
+@pytest.mark.slow
 def test_older_and_newer_pages_lead_through_everything_and_back(browser, service):
     rows = [str(row) for row in range(23)]
     for row in rows:
@@ -402,6 +404,7 @@ def test_everything_in_the_log_is_shown_as_text(browser, service):
     assert page.html.find(id="actor")["value"] == EVIL
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 120])
 def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):
@@ -431,6 +434,7 @@ def test_the_known_actions_are_those_that_are_recorded(here, service):
     assert said - others - {"group.grant"} <= set(service.app.registry.audit_actions)
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_questions_are_filters_of_the_address_that_stand_for_several_actions(browser, service, admin):
     Vault(admin).set(A="1")
@@ -455,6 +459,7 @@ def test_questions_are_filters_of_the_address_that_stand_for_several_actions(bro
     assert "show" not in urlsplit(chips(page)["Project shop"]).query.replace("show=changes", "")
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, service, admin, monkeypatch):
     Vault(admin).set(A="1")

@@ -87,6 +87,7 @@ def add(service, detail):
         pass
 
 
+@pytest.mark.slow
 def test_who_adds_a_record_of_a_pruning_explains_nothing_and_keeps_nobody_from_a_replay(pruned, files):
     [true] = pruned.audit("audit.prune")
     detail = json.loads(true["detail"])

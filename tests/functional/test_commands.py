@@ -112,6 +112,7 @@ def test_adopt_takes_a_key_into_use_at_once_and_says_both_kids(secretsvc, servic
     assert (again.returncode, len(service.audit("keyring.adopt"))) == (0, 2)
 
 
+@pytest.mark.slow
 def test_adopt_takes_a_first_key_and_revives_a_retired_one(secretsvc, service, admin):
     first, second = kid_of(service), kid_of(service.restarted(MASTER_KEY=NEW_KEY))
     assert (

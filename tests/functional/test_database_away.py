@@ -71,6 +71,7 @@ def test_whoever_gets_no_connection_in_time_is_refused_and_served_when_there_is_
     admin.get("/whoami")
 
 
+@pytest.mark.slow
 def test_whoever_waits_less_than_that_is_served(make_service):
     service = make_service(DATABASE_POOL_SIZE="1", DATABASE_TIMEOUT="10")
     admin = service.user()

@@ -37,6 +37,7 @@ def encoded(postgresql_databases):
         postgresql_databases.drop(url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_another_encoding_is_refused_by_migrate_check_and_the_start(

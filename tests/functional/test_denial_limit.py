@@ -139,6 +139,7 @@ def test_what_is_allowed_is_never_refused_for_it(make_service: Maker) -> None:
     eve.get("/projects/shop/environments/prod/secrets")
 
 
+@pytest.mark.slow
 def test_an_empty_limit_turns_it_off(make_service: Maker) -> None:
     service = town(make_service, "")
     for _ in range(70):

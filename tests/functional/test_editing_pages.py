@@ -313,6 +313,7 @@ def test_who_only_reads_can_neither_review_nor_apply(browser, service):
     assert [row["action"] for row in service.denials()] == ["authz.environment.writer"] * 5
 
 
+@pytest.mark.slow
 def test_an_editor_of_as_many_keys_as_there_may_be_is_read_with_all_its_fields(browser, vault):
     page = browser.open(PROD)
     form = edits(page, value__A="typed")

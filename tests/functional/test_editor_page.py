@@ -325,6 +325,7 @@ def test_a_review_names_three_of_many_environments_without_a_new_key(browser, ad
     assert "Also missing in Dev, A, B and 2 more" in row_text(page, "NEW")
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_a_review_names_the_other_environments_without_a_new_key(browser, admin, service, reader):
     for slug in ("preview", "empty"):

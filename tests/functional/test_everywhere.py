@@ -96,6 +96,7 @@ def test_a_name_that_is_taken_somewhere_is_refused_everywhere(browser, vault, de
     assert page.html.find(id="to")["aria-invalid"] == "true"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("did", BOTH)
 def test_a_protected_environment_needs_a_reason(browser, admin, vault, did):
     admin.patch(f"{PROJECT}/environments/prod", {"protected": True})

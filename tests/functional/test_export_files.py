@@ -47,6 +47,7 @@ def size_of(files):
 SURPLUS = {"entries/000": (b"\0\2{}", 256), "entries/000 ": (b"\0", 256), "0/000": (bytes(32), 256)}
 
 
+@pytest.mark.slow
 def test_what_was_never_sealed_is_named_in_whichever_file_it_is(files, service):
     size = size_of(files)
     partial = f".p/{size - 256}"

@@ -466,6 +466,7 @@ def test_a_page_is_full_unless_it_is_the_last(service, vaults, monkeypatch, boun
         assert [one for items in pages_of(service, limit) for one in items] == whole
 
 
+@pytest.mark.slow
 def test_a_page_goes_on_where_nothing_was_met(service, vaults, monkeypatch):
     prod, _ = vaults
     root = service.user()
@@ -481,6 +482,7 @@ def test_a_page_goes_on_where_nothing_was_met(service, vaults, monkeypatch):
     assert pages_of(service, 1, "new@example.com") == [[]]
 
 
+@pytest.mark.slow
 def test_the_statements_of_a_page_are_bounded_by_what_lies_before_its_end(make_service):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     root = arrange(service, "shop", "prod")

@@ -74,6 +74,7 @@ def test_a_storage_that_is_not_asked_may_be_anything(make_service):
         operator.until(200, degraded=[])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("malformed", [{"PUBLIC_ORIGIN": "no origin"}, {"DENIAL_LIMIT": "often"}])
 def test_a_setting_that_some_requests_need_degrades(make_service, malformed):
     with watched(make_service(**LISTENING, **malformed)) as operator:
@@ -81,6 +82,7 @@ def test_a_setting_that_some_requests_need_degrades(make_service, malformed):
         assert operator.figures()["secretsvc_amiss", "settings_malformed"] == 1
 
 
+@pytest.mark.slow
 def test_a_workload_issuer_that_is_malformed_degrades(make_service):
     with watched(make_service(**LISTENING, WORKLOAD_ISSUERS="ci")) as operator:
         operator.until(200, degraded=["settings_malformed"])

@@ -467,6 +467,7 @@ def test_names_and_what_is_searched_for_are_shown_as_text(service, admin):
     assert page.html.find(id="hero")["value"] == EVIL
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 90])
 def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):

@@ -249,6 +249,7 @@ def test_a_first_key_whose_write_is_undone_was_not_adopted(service, admin):
     assert sealed_by(service) == {kid_of(other)}
 
 
+@pytest.mark.slow
 def test_envelopes_from_before_the_guard_are_no_first_ones_for_another_key(service, admin):
     fill(admin)
     service.execute(master_key.delete())

@@ -52,6 +52,7 @@ def test_a_file_without_a_key_is_a_misconfiguration_that_the_log_names(
     assert NEW_KEY[:8] not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_file_provider_without_a_file_is_a_misconfiguration(make_service, caplog):
     service = make_service(KEY_PROVIDER="file")
     assert service.nobody().get("/health", 500).json["code"] == "SERVER_MISCONFIGURED"

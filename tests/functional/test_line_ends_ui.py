@@ -156,6 +156,7 @@ def test_a_pasted_value_that_was_edited_since_keeps_the_stored_line_ends(browser
     assert vault.value("CRLF") == "a\r\nb!"
 
 
+@pytest.mark.slow
 def test_a_review_shows_a_pasted_value_as_it_will_be_written(browser):
     page = send(stage(browser, json.dumps({"CRLF": "a\nb\n"})))
     assert "line ends become LF" in words(page)

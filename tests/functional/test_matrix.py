@@ -37,8 +37,7 @@ def _mark(cells: list[tuple[Route, str]]) -> Iterator[Any]:
     for route, path in cells:
         alias = path.startswith(SPELLINGS[1])
         way = route.needs, route.scope, route.gate, route.covered, route.denied, route.reads
-        is_further = alias or way in met
-        yield pytest.param(route, path, marks=pytest.mark.slow if is_further else pytest.mark.both_engines)
+        yield pytest.param(route, path, marks=[pytest.mark.slow] * (alias or way in met))
         met.add(way)
 
 

@@ -67,6 +67,7 @@ def revision(url):
     return found
 
 
+@pytest.mark.slow
 def test_an_empty_database_is_migrated_from_a_folder_with_an_ini_alone(run, empty_url):
     done = run(empty_url, "migrate", "production.ini")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"The schema is at {REVISION}.\n", "")
@@ -171,6 +172,7 @@ def test_a_second_migration_waits_for_the_end_of_the_first(engine, empty_url, ca
     assert caplog.text.count(UNDER_WAY) == 1
 
 
+@pytest.mark.slow
 def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):
     code = (
         "import sys; from secretsvc.db import engine, migration_lock\n"

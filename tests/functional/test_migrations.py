@@ -99,6 +99,7 @@ def test_an_upgrade_of_what_is_up_to_date_keeps_the_data(config, service):
     assert admin.get("/projects/shop/environments/prod").json["rev"] == 0
 
 
+@pytest.mark.slow
 def test_denials_that_are_in_the_log_are_counted(config, engine, service, admin):
     eve = service.user("eve@example.com")
     for path, status in (
@@ -170,6 +171,7 @@ def test_the_keys_that_sealed_what_is_there_are_adopted_in_the_order_of_their_ne
     fill(service.user())
 
 
+@pytest.mark.slow
 def test_an_empty_database_comes_out_of_the_migration_without_a_key(config, service):
     command.downgrade(config, "0001")
     command.upgrade(config, "0002")
@@ -225,6 +227,7 @@ def test_revisions_are_filled_with_what_versions_and_records_tell(config, servic
     assert {row["reason"] for row in service.rows(revision)} == {None}
 
 
+@pytest.mark.slow
 def test_descriptions_of_deleted_keys_and_the_unprotected_survive_the_way_there_and_back(config, service):
     admin = arrange(service)
     batch = f"{PROD}/secrets:batch"

@@ -205,6 +205,7 @@ def test_every_page_shows_the_subject_behind_a_display_name(filled):
     assert NAMING - naming == set()
 
 
+@pytest.mark.slow
 def test_a_name_that_could_reorder_its_subject_is_not_shown(filled):
     service, ids = filled
     service.execute(

@@ -125,6 +125,7 @@ def test_no_example_of_a_body_is_refused_by_its_schema(admin, document):
     assert sent > 15
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi_3_1(document):
     assert document["openapi"].startswith("3.1.")
     validate(document)
@@ -147,6 +148,7 @@ def test_operation_ids_are_unique_and_every_operation_has_a_summary(document):
     assert all(operation["summary"] and operation["description"] for operation in found)
 
 
+@pytest.mark.slow
 def test_the_document_holds_service_tokens_where_they_are_switched_on(make_service):
     document = make_service(SERVICE_TOKENS="on").nobody().get("/openapi.json").json
     more = {name for name, _ in operations(document)} - set(SPECIFIED)

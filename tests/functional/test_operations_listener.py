@@ -44,6 +44,7 @@ def watch(make_service: Callable[..., Service]) -> Callable[..., Any]:
     return made
 
 
+@pytest.mark.slow
 def test_a_process_that_has_all_it_needs_is_ready(watch):
     with watch() as operator:
         told = operator.until(200)
@@ -143,6 +144,7 @@ def test_a_master_key_that_was_retired_is_a_reason(make_service):
         operator.until(503, reasons=["key_not_adopted"])
 
 
+@pytest.mark.slow
 def test_without_a_master_key_it_is_not_ready(watch):
     with watch(MASTER_KEY="") as operator:
         operator.until(503, reasons=["key_not_adopted"])
@@ -209,6 +211,7 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
         operator.until(200)
 
 
+@pytest.mark.slow
 def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
     with watch() as operator:
 

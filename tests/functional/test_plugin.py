@@ -106,6 +106,7 @@ def test_its_input_is_as_strict_and_its_roles_are_as_those_of_the_service(servic
     service.user("eve@example.com").get(NOTES, 404)
 
 
+@pytest.mark.slow
 def test_its_page_has_a_tab_a_form_and_an_action_in_the_audit_log(service, admin):
     browser = Browser(service)
     page = browser.open("/projects/shop/environments/prod").click("Notes")
@@ -164,6 +165,7 @@ def test_its_format_is_read_and_written_by_the_api_and_by_the_pages(service, adm
     assert download.text.count("\n") == 3
 
 
+@pytest.mark.slow
 def test_it_is_in_the_description(service):
     found = service.nobody().get("/openapi.json").json
     validate(found)

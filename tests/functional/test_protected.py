@@ -266,6 +266,7 @@ def test_a_review_without_a_reason_is_drawn_again_and_asks_for_it(browser, vault
     assert vault.value("A") == "typed"
 
 
+@pytest.mark.slow
 def test_a_stale_review_without_a_reason_shows_what_others_wrote(browser, vault):
     page = browser.open(CANONICAL)
     form = page.forms["edits"]

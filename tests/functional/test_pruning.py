@@ -265,6 +265,7 @@ def prune_more(service, folder, begun=None):
     return begun.size
 
 
+@pytest.mark.slow
 def test_records_that_are_missing_without_a_pruning_are_named(exported, service, folder):
     prune_some(service.engine, exported, 1000)
     off = {
@@ -294,6 +295,7 @@ def test_hashes_that_are_not_those_that_the_pruning_rests_on_are_named(exported,
     assert found[1].startswith("index 0 to 299: what is pruned is not what")
 
 
+@pytest.mark.slow
 def test_a_batch_counts_what_its_records_say_of_keys_and_takes_that_along(vault, service, folder):
     vault.set(A="x", B="x")
     vault.set(A="y", B="y")
@@ -345,6 +347,7 @@ def test_the_database_refuses_to_prune_what_is_not_exported_or_not_older(exporte
         assert [service.audit(), service.rows(audit_pruned), service.rows(audit_export)] == before, statement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_who_serves_may_not_prune_and_who_migrates_may_by_the_function_alone(two_roles, issuer, folder):
     owner_url, service_url = two_roles

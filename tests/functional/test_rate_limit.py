@@ -17,6 +17,7 @@ def test_the_request_over_the_limit_is_told_when_to_come_back(make_service):
     assert 1 <= int(refused.headers["Retry-After"]) <= 86_400
 
 
+@pytest.mark.slow
 def test_each_identity_has_a_count_of_its_own(make_service):
     service = make_service(RATE_LIMIT="1/day")
     clients = [
@@ -53,6 +54,7 @@ def test_a_refused_stranger_leaves_no_identity_behind_a_second_time(make_service
     assert service.count(identity) == 1
 
 
+@pytest.mark.slow
 def test_health_and_the_unauthenticated_are_not_counted(make_service):
     service = make_service(RATE_LIMIT="1/day")
     for _ in range(3):
@@ -67,6 +69,7 @@ def test_an_empty_limit_turns_it_off(make_service):
         ada.get("/whoami")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", ["lots", "3", "3/fortnight", "-1/minute", "1/day; 2/second", "0/minute"])
 def test_a_malformed_limit_is_no_limit_by_default(make_service, rate):
     service = make_service(RATE_LIMIT=rate)

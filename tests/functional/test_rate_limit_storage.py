@@ -63,6 +63,7 @@ def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, d
     vault.set(A="four")
 
 
+@pytest.mark.slow
 def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
     make_service, distant, monkeypatch, caplog
 ):

@@ -97,6 +97,7 @@ def head(service):
     return service.rows(audit_head)[0]["checkpoint"]
 
 
+@pytest.mark.slow
 def test_the_command_has_both_keys_sign_and_records_it_and_the_new_key_signs_on(sealed, audit):
     old, before = read_verifier(key_of(sealed)), head(sealed)
     size = len(sealed.audit())
@@ -306,6 +307,7 @@ def test_a_record_that_tells_of_a_note_by_others_is_no_alarm(sealed):
     assert problems(sealed) == problems(sealed, ours) == []
 
 
+@pytest.mark.slow
 def test_states_that_a_former_key_has_signed_are_replayed_from(sealed, vault, files):
     registry = sealed.app.registry
     size = audit_prune._export_whole(registry, files)

@@ -124,6 +124,7 @@ def test_versions_that_are_older_than_a_pruning_are_compared(vault, service, fil
     )
 
 
+@pytest.mark.slow
 def test_after_a_state_of_an_earlier_release_what_is_older_is_unknown_and_the_rest_compared(
     vault, service, files
 ):

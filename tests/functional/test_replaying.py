@@ -119,12 +119,14 @@ def adopted(service):
     return adopt_state(service.engine, Sealing(service.app.registry.load_ring(), "secretsvc"), "by-a-test")
 
 
+@pytest.mark.slow
 def test_all_that_the_service_does_is_explained_from_the_first_record_on(lived, audit):
     seal(lived)
     assert audit("verify", "--ini", INI) == WELL
     assert lived.rows(audit_snapshot) == []
 
 
+@pytest.mark.slow
 def test_records_that_wait_are_applied_too_and_so_is_nothing_that_came_after(lived):
     registry = lived.app.registry
     assert seal_some(lived.engine, Sealing(registry.load_ring(), "secretsvc"), Bound(9, 60)) == 9
@@ -156,6 +158,7 @@ def test_the_first_export_adopts_what_was_there_and_no_other_does(lived, audit, 
     assert problems(lived) == [f"project {second['id']}: the log does not tell of it"]
 
 
+@pytest.mark.slow
 def test_what_waited_when_the_state_was_adopted_is_not_applied_twice(lived, vault):
     registry = lived.app.registry
     assert seal_some(lived.engine, Sealing(registry.load_ring(), "secretsvc"), Bound(9, 60)) == 9
@@ -193,6 +196,7 @@ def test_an_adopted_state_that_was_changed_or_taken_away_is_told_and_not_replace
     assert not adopted(lived)
 
 
+@pytest.mark.slow
 def test_the_database_refuses_to_change_what_was_adopted_or_a_kept_key(lived):
     seal(lived)
     assert adopted(lived)

@@ -117,6 +117,7 @@ def test_an_announced_machine_takes_the_issuer_by_which_it_first_comes(service, 
     assert issuer_of(service) == ("ci", ci.issuer)
 
 
+@pytest.mark.slow
 def test_a_machine_of_the_proxy_with_such_a_name_is_let_in_while_no_workload_came_by_it(service, ci):
     without = plain(service)
     team = Client(without.app, service.issuer.service("team:deploy"))

@@ -205,6 +205,7 @@ def test_a_write_looks_only_at_the_secrets_that_it_names(vault, service):
                 assert too_much == [], (name, statement.text)
 
 
+@pytest.mark.slow
 def test_a_search_reads_only_the_secrets_that_the_caller_sees(vault, service):
     vault.batch(set={f"K{number}": "x" for number in range(200)})
     arrange(service, "depot", *(f"e-{number}" for number in range(30)))

@@ -69,6 +69,7 @@ def test_another_name_of_the_log_is_that_of_its_checkpoints_and_its_key(make_ser
     assert checkpoint.origin == verifier.name == "log.example.com/secrets"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("malformed", [{"AUDIT_SEAL_SECONDS": "soon"}, {"AUDIT_ORIGIN": "our log"}])
 def test_while_a_setting_stops_the_sealing_the_answers_that_need_it_say_so(admin, service, malformed):
     stopped = service.restarted(**malformed)

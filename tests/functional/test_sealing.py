@@ -264,6 +264,7 @@ def crash_at(engine, number: int) -> Any:
     return lambda: [event.remove(engine, name, fail) for name in names]
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_statement_leaves_a_log_that_goes_on(vault, service):
     vault.set(A="x")
     crashes = 0

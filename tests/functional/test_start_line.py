@@ -35,6 +35,7 @@ def start_line(caplog, service):
     return line, *ports
 
 
+@pytest.mark.slow
 def test_a_start_has_one_line_that_says_what_runs(make_service, caplog, monkeypatch):
     monkeypatch.setenv("RATE_LIMITS", "9/day")
     service = make_service()
@@ -63,6 +64,7 @@ def test_the_page_of_the_log_shows_a_line_of_this_form(make_service, caplog, her
         assert names == parts
 
 
+@pytest.mark.slow
 def test_a_start_without_its_settings_says_what_is_unknown(make_service, caplog, tmp_path):
     caplog.set_level(logging.INFO, "secretsvc.server")
     missing = {"MASTER_KEY": "", "SQLALCHEMY.URL": f"sqlite:///{tmp_path}/no/such/file"}

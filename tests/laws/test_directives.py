@@ -104,6 +104,7 @@ def test_every_error_setting_and_table_of_the_package_is_there(registry):
     assert registry.models.names == set().union(*own_tables().values())
 
 
+@pytest.mark.slow
 def test_every_module_with_tables_was_registered(registry):
     assert declared(registry, "models") == set(own_tables())
 

@@ -16,6 +16,7 @@ from schema_removals import schema_of, taken_away, wrongly_named
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_a_migration_names_a_release_where_it_takes_something_away_and_only_there() -> None:
     script = ScriptDirectory.from_config(Config(ROOT / "production.ini"))
     engine = sa.create_engine("sqlite://")

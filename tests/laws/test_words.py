@@ -59,6 +59,7 @@ def named_place(source: str) -> list[str]:
     return [name for name in names if PLACE.fullmatch(name) and not name.startswith(("test_", "put_in_"))]
 
 
+@pytest.mark.slow
 def test_no_retired_word_comes_back():
     found = {path: retired_in(source, path) for path, source in SOURCES.items()}
     assert {path: words for path, words in found.items() if words} == {}

@@ -305,6 +305,7 @@ def test_a_bad_line_before_the_limit_is_told_and_not_the_limit():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["#\n", "\n", "# x\r\n", " \t# =\r", "\x0b#\n", "K{}=\n"])
 def test_a_file_of_the_largest_size_is_read_within_a_second(line):
     content = "".join(line.format(number) for number in range(2**20 // len(line)))[: 2**20]

@@ -32,6 +32,7 @@ def values(service):
     return read
 
 
+@pytest.mark.slow
 def test_whoami_shows_the_identity_and_its_role(did):
     assert did("whoami") == "user root@example.com\nrole everywhere: admin\n"
     assert json.loads(did("whoami", "--json"))["identity"]["subject"] == "root@example.com"
