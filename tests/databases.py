@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 from alembic.config import Config
+from extent import amount
 from psycopg import sql
 from pyramid.registry import Registry
 
@@ -44,6 +45,11 @@ ROOT = Path(__file__).parent.parent
 ROOM = 2 << 30
 ENGINES = ("sqlite", "postgresql")
 _numbers = itertools.count()
+
+
+def one_engine() -> pytest.MarkDecorator:
+    """Run tests whose result does not depend on the engine on SQLite, with `--long` on both engines."""
+    return pytest.mark.parametrize("databases", amount(ENGINES[:1], ENGINES), indirect=True)
 
 
 def migrate(url: str, revision: str = "head") -> None:

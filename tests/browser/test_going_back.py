@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from chromium import Visitor, visit
+from extent import sample
 from form_catalogue import TYPED, TYPED_AGAIN, Typed, is_value
 from playwright.sync_api import Browser, Error, Locator, Page
 from sample_data import furnish, hand_out
@@ -105,7 +106,8 @@ def tab(request: pytest.FixtureRequest, tourist: Visitor) -> Page:
 
 
 @pytest.mark.parametrize("tab", [True, False], ids=["with scripts", "without"], indirect=True)
-@pytest.mark.parametrize("at", TYPED_INTO, ids=" ".join)
+@pytest.mark.long
+@pytest.mark.parametrize("at", sample(TYPED_INTO, 15), ids=" ".join)
 def test_back_finds_what_was_typed_after_a_link_was_followed_and_after_a_refusal(
     tourist: Visitor, tab: Page, at: tuple[str, str]
 ) -> None:
@@ -129,7 +131,8 @@ def written(service: Service) -> list[Any]:
     return [row["action"] for row in service.audit() if row["action"] != "secret.reveal"]
 
 
-@pytest.mark.parametrize("at", WRITING, ids=" ".join)
+@pytest.mark.long
+@pytest.mark.parametrize("at", sample(WRITING, 15), ids=" ".join)
 def test_back_after_a_form_was_carried_out_does_not_lead_to_a_second_time(
     browser: Browser, make_service: Callable[..., Service], at: tuple[str, str]
 ) -> None:
@@ -251,7 +254,8 @@ def test_back_to_what_answers_a_form_finds_what_was_typed_but_no_value(onlooker:
 
 
 @pytest.mark.parametrize("tab", [True], ids=["with scripts"], indirect=True)
-@pytest.mark.parametrize("at", TYPED_INTO, ids=" ".join)
+@pytest.mark.long
+@pytest.mark.parametrize("at", sample(TYPED_INTO, 15), ids=" ".join)
 def test_back_to_a_refusal_finds_what_was_typed_but_no_value(
     tourist: Visitor, tab: Page, at: tuple[str, str]
 ) -> None:

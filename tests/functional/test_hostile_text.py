@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from databases import one_engine
 from pages import Sweeper, SweptPage, form_token
 from sample_data import PATHS, SENT, Sent
 from secrets_client import Vault
@@ -156,6 +157,8 @@ def text_fields(form: Form) -> list[Field]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
+@one_engine()
 def test_hostile_text_adds_nothing_to_any_page_nor_to_what_comes_of_its_forms(browsers):
     visited = list(crawl(browsers))
     assert len(visited) > 20

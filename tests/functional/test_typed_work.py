@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from databases import one_engine
 from form_catalogue import BUTTONS, TYPED, held
 from pages import Browser, words
 from sample_data import PATHS, SENT, SHOP, furnish, hand_out
@@ -13,6 +14,8 @@ from service import ADMIN, MASTER_KEY
 
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.forms import DAY_MS, form_token
+
+pytestmark = [pytest.mark.long, one_engine()]
 
 EVERY = pytest.mark.parametrize("at", TYPED, ids=" ".join)
 #: A name of the API's, which nobody sees on a page.

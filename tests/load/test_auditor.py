@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+from databases import one_engine
 from doc_blocks import blocks, pasted
 from processes import ROOT, Deployment
 from resource_fields import log
@@ -15,6 +17,8 @@ from service import ADMIN, MASTER_KEY
 
 from secretsvc.kernel.ids import earliest_id
 
+pytestmark = pytest.mark.long
+ONE_ENGINE = one_engine()
 PAGE = (ROOT / "docs" / "audit.md").read_text("utf-8")
 WELL = "All is as it was sealed.\n"
 #: In which all that the page has to be pasted stands.
@@ -31,6 +35,7 @@ ORIGIN, EXPORT, LINES, DATE = (
 )
 
 
+@ONE_ENGINE
 def test_an_auditor_keeps_a_key_and_a_checkpoint_and_comes_again(vault, database_url, tmp_path):
     given = Operator(tmp_path, database_url).environment({"MASTER_KEY": MASTER_KEY})
     first, again, read = blocks(PAGE, "For an auditor")
@@ -50,6 +55,7 @@ def shown(heading: str, folder: Path, origin: str) -> list[str]:
     return [re.sub(pattern, lambda found: replaced[found[0]], one) for one in blocks(PAGE, heading)]
 
 
+@ONE_ENGINE
 def test_an_operator_keeps_copies_sends_prunes_and_replaces_the_key(
     vault, service, database_url, issuer, tmp_path
 ):
@@ -75,6 +81,7 @@ def test_an_operator_keeps_copies_sends_prunes_and_replaces_the_key(
         assert pasted(replace, tmp_path, given).strip().startswith("secretsvc+")
 
 
+@ONE_ENGINE
 def test_an_operator_closes_an_export_verifies_all_of_it_and_prunes(vault, service, database_url, tmp_path):
     given = Operator(tmp_path, database_url).environment({"MASTER_KEY": MASTER_KEY})
     close, verify, prune = shown("Close an export", tmp_path, "")
@@ -99,6 +106,7 @@ def placed(unit: str, folder: Path) -> str:
     return re.sub("|".join(map(re.escape, paths)), lambda found: paths[found[0]], start)
 
 
+@ONE_ENGINE
 def test_the_units_close_the_export_and_prune_what_is_in_it(service, request, database_url, tmp_path):
     given = Operator(tmp_path, database_url).environment({"MASTER_KEY": MASTER_KEY, "KEEP_DAYS": "1"})
     (tmp_path / "audit").mkdir()
