@@ -1,4 +1,4 @@
-"""The console script, run in forks of a process that has imported it: to import takes a second."""
+"""The console script in forks of a process that has imported it: an import takes a second."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ import os
 import sys
 from importlib import import_module
 from pkgutil import walk_packages
-from typing import Any, NoReturn
-
-from cached_toposort import sort_once
-from ini_loader import find_once
+from typing import NoReturn
 
 
 def serve() -> None:
-    """Carries out orders: one line of JSON on stdin each, answered by a line with the exit code."""
+    """Run one command for each line of JSON on stdin, and answer with a line that has its exit code."""
     import secretsvc
 
     for module in walk_packages(secretsvc.__path__, "secretsvc."):
         import_module(module.name)
-    find_once()
-    sort_once()
-    _assemble_before()
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()
@@ -29,27 +23,6 @@ def serve() -> None:
             _carry_out(**order)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
-
-
-def _assemble_before() -> None:
-    """From now on a fork has what packages declare; it takes the settings, which are read when needed."""
-    import secretsvc
-
-    assemble, made = secretsvc.assemble, secretsvc.assemble({})
-
-    def with_settings(settings: dict[str, str]) -> Any:
-        tokens = "SERVICE_TOKENS" in os.environ or "secretsvc.service_tokens" in settings
-        if tokens or settings.get("pyramid.includes"):
-            # Of these other views are declared.
-            return assemble(settings)
-        known = made.registry.service_settings
-        made.registry.settings.update(settings)
-        for name in known.known():
-            vars(known).pop(name, None)
-        known._complaints.__init__()
-        return made
-
-    secretsvc.assemble = with_settings
 
 
 def _carry_out(

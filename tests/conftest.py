@@ -30,17 +30,12 @@ TEMPLATES = Path(__file__).parent.parent / ".pytest_cache" / "templates"
 TEMPLATES.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
-from cached_toposort import sort_once
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
 from extent import take_all
-from ini_loader import find_once
 from secrets_client import CANONICAL, Vault
 from selection import repeated, turns
 from service import Client, Furniture, Maker, Service, applications, arrange
 from tokens import TestIssuer
-
-find_once()
-sort_once()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
