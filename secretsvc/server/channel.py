@@ -20,8 +20,8 @@ Two threads work on it, the event loop of the server and, while a request is ser
     closed
 
 Each state but serving has a deadline (`overdue`), after which the event loop closes the connection. The
-next request is parsed once the answer before it is sent. Until then one buffer is read ahead, and the rest stays in
-the kernels of client and server.
+next request is parsed once the answer before it is sent. Until then one buffer is read ahead, and the rest
+stays in the kernels of client and server.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ class ConnectionTracker:
 
     At the limit a new connection replaces another one. A flood of connections that send nothing must not
     close the idle ones of a proxy; connections that have sent a cheap request must not leave new ones a
-    single place, where each replaces the one before. So one half of the places is for connections that have not
-    carried a whole request. If they fill it, the oldest of them is closed; else an idle connection that has
-    carried one, or one that does not read its answer.
+    single place, where each replaces the one before. So one half of the places is for connections that have
+    not carried a whole request. If they fill it, the oldest of them is closed; else an idle connection that
+    has carried one, or one that does not read its answer.
 
     Only the event loop opens and drops connections; any thread can add bytes.
     """

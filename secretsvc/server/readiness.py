@@ -1,4 +1,4 @@
-"""Whether the process should be given requests, and why not (contract 8.3)."""
+"""Whether the process is ready for requests, and why not (contract 8.3)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,22 @@ SETTINGS = "settings"
 SOME_SETTINGS = "settings_malformed"
 NO_ADMINS = "no_admins"
 
-#: Settings that every request needs, besides those that the authenticator reads.
-EVERY_REQUEST = frozenset({"database_url", "database_pool_size", "database_timeout", "trusted_proxies"})
-EVERY_REQUEST |= {"bootstrap_admins", "last_seen_resolution", "body_max_bytes"}
-#: Settings whose faults have a cause of their own (`KEY`, `NO_SEALING`), or end the start.
-WITH_OWN_CAUSE = frozenset({"key_provider", "audit_seal_seconds", "audit_origin"})
-WITH_OWN_CAUSE |= {"operations_listen", "drain_seconds"}
+#: Settings that every request needs, in addition to those that the authenticator reads.
+EVERY_REQUEST = frozenset(
+    {
+        "database_url",
+        "database_pool_size",
+        "database_timeout",
+        "trusted_proxies",
+        "bootstrap_admins",
+        "last_seen_resolution",
+        "body_max_bytes",
+    }
+)
+#: Settings whose faults have a reason of their own (`KEY`, `NO_SEALING`), or stop the start.
+WITH_OWN_CAUSE = frozenset(
+    {"key_provider", "audit_seal_seconds", "audit_origin", "operations_listen", "drain_seconds"}
+)
 
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
@@ -164,7 +174,7 @@ def schema_revisions(connection: Connection) -> Sequence[str]:
 
 
 def database_state(registry: ServiceRegistry, connection: Connection) -> ReadinessState:
-    """Asks the database. Raises what the driver raises where there is none."""
+    """Return the state by what the database answers. Raises the driver's errors."""
     connection.execute(text("SELECT 1"))
     found_release = recorded(connection)
     degraded = (READ_ONLY,) if _is_read_only(connection) else ()
@@ -198,8 +208,8 @@ def _is_read_only(connection: Connection) -> bool:
 
 
 def envelopes_under_old_keys(registry: ServiceRegistry) -> int:
-    """How many envelopes name another key than the active one."""
-    # Two ranges are read off the index; "not equal" would read the whole table.
+    """Count the envelopes that name another key than the active one."""
+    # Two ranges of the index; "not equal" would read the whole table.
     statement = text("SELECT count(*) FROM secret_version WHERE kid < :kid OR kid > :kid")
     with read_once(registry.database.engine) as connection:
         found: int = connection.execute(statement, {"kid": registry.load_ring().active_kid}).scalar_one()
@@ -227,7 +237,7 @@ def access_keys_age(registry: ServiceRegistry) -> float | None:
 
 
 def access_keys_state(age: float | None) -> ReadinessState:
-    """What an age, in seconds, makes of the process."""
+    """Return the state by the age of the access proxy's keys, in seconds."""
     if age is None:
         return ReadinessState((NO_ACCESS_KEYS,))
     return ReadinessState((), (STALE_ACCESS_KEYS,) if age > STALE_SECONDS else ())
@@ -251,7 +261,7 @@ def settings_state(registry: ServiceRegistry) -> ReadinessState:
             return ReadinessState((SETTINGS,))
         every = not bad and registry.authenticator.has_every_issuer
     except Exception as error:
-        # A storage of rate limits may raise what its library likes; its text may hold a password.
+        # The library of a rate limit's storage can raise anything, with a password in the text.
         log.debug("settings: %s", type(error).__qualname__)
         return ReadinessState((SETTINGS,))
     return ReadinessState() if every else ReadinessState((), (SOME_SETTINGS,))
