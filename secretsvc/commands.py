@@ -5,6 +5,7 @@ Each subcommand takes the ini file, as Pyramid's own scripts do, and acts as the
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from shlex import quote
@@ -201,6 +202,8 @@ def check(ini: str, environment: Path | None, start: bool) -> None:
       secretsvc-server check --environment /etc/secretsvc/environment production.ini
     """
     failed = False
+    # The findings report what the log would.
+    logging.getLogger("secretsvc").addHandler(logging.NullHandler())
     with cli_errors():
         ignored = [] if environment is None else use_environment(environment)
         for found in (*ignored, *check_deployment(ini, start=start)):

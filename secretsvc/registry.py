@@ -78,23 +78,25 @@ def report(registry: ServiceRegistry) -> None:
 
 
 def report_settings(settings: Settings) -> frozenset[str]:
-    """Logs the settings that are missing, malformed or do not go together; the names of the bad ones."""
+    """Log the settings that are missing, malformed or contradictory; return the names of the bad ones."""
     bad = settings.report()
     with suppress(ServerMisconfigured):
         for workload in workloads(settings):
             workload.report()
     with suppress(ServerMisconfigured):
-        _warn_of_what_cannot_be_exported(settings)
+        full = unexportable_bytes(settings)
+        if full:
+            log.warning(
+                "a quarter of PLAINTEXT_MAX_BYTES is below %d bytes: a full environment cannot be exported",
+                full,
+            )
     return bad
 
 
-def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
+def unexportable_bytes(settings: Settings) -> int:
+    """Return the size of a full environment, 0 if it can be exported. Raises `ServerMisconfigured`."""
     full = settings.env_max_secrets * (settings.secret_max_bytes + SHORTEST)
-    if full > settings.plaintext_max_bytes // SHARES:
-        log.warning(
-            "a quarter of PLAINTEXT_MAX_BYTES is below %d bytes: a full environment cannot be exported",
-            full,
-        )
+    return full if full > settings.plaintext_max_bytes // SHARES else 0
 
 
 def _warn_of_code_from_others() -> None:

@@ -157,6 +157,7 @@ def _start_under(settings: dict[str, str], registry: Any) -> None:
     else:
         registry.load_ring.cache_clear()
         registry.service_settings._complaints.__init__()
+        registry.service_settings.take_problems()
         report(registry)
 
 

@@ -11,7 +11,7 @@ from secretsvc.authentication.service_tokens import digest_of, is_service_token,
 from secretsvc.authentication.unverified_claims import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.rejections import RejectionReason, advice
+from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.kernel.settings import Settings
 
 
@@ -87,6 +87,6 @@ def _service_token(settings: Settings, token: str) -> Explanation:
 def _refused(refusal: TokenRejected, token: str) -> Explanation:
     what, why = refusal.reason.value
     said = unverified_facts(token)
-    what_to_do = advice(refusal.reason, refusal.group)
+    what_to_do = refusal.reason.advice(refusal.group)
     lines = [f"It would be refused: {what}, {why}.", f"{what_to_do[:1].upper()}{what_to_do[1:]}."]
     return Explanation(False, (*lines, f"It says of itself: {said}") if said else tuple(lines))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from secretsvc.authentication.assertions import PROXY_GROUP, TokenRejected, Verified, token_parts
 from secretsvc.authentication.jose import segment_object
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.rejections import RejectionReason
-
-log = logging.getLogger(__name__)
 
 # What only the access proxy's assertions have to name their bearer by.
 _PROXY_NAMES = ("email", "common_name")
@@ -48,17 +45,19 @@ class Issuer:
         return known and self.name in (None, issuer)
 
 
-def reject_overlapping(issuers: Sequence[Issuer]) -> list[Issuer]:
-    """The issuers, the access proxy's first, each without its verifier where a pair of it is another's too.
+def reject_overlapping(issuers: Sequence[Issuer], complain: Callable[[str], None]) -> list[Issuer]:
+    """Return the issuers without the verifiers of those that share a pair with another.
 
-    The proxy keeps its own: what is set beside it must not lock people out.
+    The first is the access proxy. It keeps its verifier: other settings must not lock people out.
     """
     pairs = Counter((one.name, audience) for one in issuers for audience in one.audiences or ())
-    clashing = [any(pairs[one.name, audience] > 1 for audience in one.audiences or ()) for one in issuers]
-    return [
-        Issuer(one.group, one.name, one.audiences, None) if index and clashes else one
-        for index, (one, clashes) in enumerate(zip(issuers, clashing, strict=True))
-    ]
+    found = list(issuers[:1])
+    for one in issuers[1:]:
+        overlaps = any(pairs[one.name, audience] > 1 for audience in one.audiences or ())
+        if overlaps and one.verifier is not None:
+            complain(f"another issuer has a pair of settings {one.group}ISSUER and {one.group}AUDIENCE too")
+        found.append(replace(one, verifier=None) if overlaps else one)
+    return found
 
 
 class Issuers:
@@ -68,14 +67,8 @@ class Issuers:
     """
 
     def __init__(self, issuers: Sequence[Issuer]) -> None:
-        self._issuers = reject_overlapping(issuers)
-        for before, after in zip(issuers, self._issuers, strict=True):
-            if before.verifier is not after.verifier:
-                log.error(
-                    "another issuer has a pair of settings %sISSUER and %sAUDIENCE too",
-                    before.group,
-                    before.group,
-                )
+        """The first is the access proxy; no two of those with a verifier share a pair."""
+        self._issuers = issuers
 
     @property
     def are_sound(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from secretsvc.authentication.jose import Keys, KeySet, usable_keys
-from secretsvc.authentication.jwks_cache_file import KeyFile
+from secretsvc.authentication.jwks_cache_file import KeyFile, UnusableKeyFile
 from secretsvc.authentication.jwks_source import NO_CREDENTIALS, Credentials, UnreadableFile, key_source
 from secretsvc.kernel.errors import (
     IdentityProviderUnavailable,
@@ -25,16 +25,19 @@ log = logging.getLogger(__name__)
 SOFT_LIFE = 300.0
 HARD_LIFE = 86_400.0
 DEADLINE = 3.0
-# Between two attempts to get a first set: nobody is let in without one, and one is no refetch.
+# Between two attempts to get a first set: no user gets in without one, and it is no refetch (contract 1).
 FIRST_PAUSE = 1.0
-# How long into a slow fetch a request that did not start it still waits: enough for a healthy source,
-# too little for unknown kids to occupy every thread of the server while the source hangs.
+# How long a request waits for a fetch that another one started: enough for a healthy source, too little for
+# unknown kids to occupy every thread of the server while the source hangs.
 FOLLOWER_WAIT = 0.25
 
 
 @dataclass(slots=True, eq=False)
 class _Fetch:
-    """One attempt to fetch. `started` is by the cache's clock, `began` by the real one, for waiting."""
+    """One attempt to fetch, perhaps for a `wanted` kid. It `replaces` a set if the cache has one.
+
+    `started` is by the cache's clock, `began` by the real one, for waiting.
+    """
 
     started: float
     wanted: str | None
@@ -43,7 +46,7 @@ class _Fetch:
     finished: threading.Event = field(default_factory=threading.Event)
 
     def wait(self, seconds: float) -> None:
-        """Until it has finished, at most `seconds` from its beginning."""
+        """Wait until it has finished, at most `seconds` from its beginning."""
         self.finished.wait(max(0.0, self.began + seconds - time.monotonic()))
 
 
@@ -56,11 +59,27 @@ class _Held:
 
 
 class KeyCache:
-    """Signing keys by kid. `whose` is for the log.
+    """Signing keys by kid, from one source. A known kid never waits for the source.
 
-    A look-up of a known kid never waits for the source. After 5 minutes the set is refreshed in the
-    background; after 24 hours without a sight of the source it is given up. `clock` is monotonic, and
-    `cooldown`, `deadline` (of a whole fetch) and the clock are in seconds. `kept_at` outlives the process.
+    The set, by the time since the source was last seen to have it::
+
+        none  --fetched, or loaded from a file--> fresh
+        fresh --5 minutes-----------------------> stale   (refreshed in the background)
+        stale --fetched-------------------------> fresh
+        stale --24 hours------------------------> none
+
+    The source, of which at most one fetch is under way::
+
+        idle     --unknown kid, refresh due, changed file----> fetching
+        fetching --the wanted kid came, or none was wanted---> idle
+        fetching --failed, or the wanted kid did not come----> cooling
+        cooling  --`cooldown` seconds after the fetch began--> idle
+
+    While the source cools, an unknown kid starts no fetch; a refresh does. An unknown kid raises
+    `Unauthenticated` after a fetch that succeeded, and the error in `_failure` after one that failed.
+
+    `clock` is monotonic; it, `cooldown` and `deadline` (of a whole fetch) are in seconds. `whose` is for the
+    log. The file `kept_at` outlives the process.
     """
 
     def __init__(
@@ -75,29 +94,33 @@ class KeyCache:
         whose: str = "the access proxy",
         kept_at: Path | None = None,
     ) -> None:
+        #: Why the file was not used, or the last failed fetch failed; for `check`.
+        self.problem: str | None = None
         self._source, self._whose = key_source(url, deadline, credentials), whose
         self._algorithms, self._cooldown = frozenset(algorithms), cooldown
         self._deadline, self._clock = deadline, clock
-        # Guards the fields below, for an instant each time and never during a fetch.
+        # Guards the state of the set and of the source; never held during a fetch.
         self._lock = threading.Lock()
+        # The set, and the number of sets so far.
         self._held: _Held | None = None
-        self._pending: _Fetch | None = None
         self._generation = 0
-        # What the last attempt, if it failed, answers to those who would have needed it.
-        self._failure: type[SecretsvcError] | None = None
+        # The source: the fetch under way, when the last one started, and the error that it ended with.
+        self._pending: _Fetch | None = None
         self._last_started: float | None = None
+        self._failure: type[SecretsvcError] | None = None
+        # When the fetch started after which the source cools.
         self._cooling_since: float | None = None
-        # Kids that the log has named.
+        # Shared kids that the log has named.
         self._shared: set[str] = set()
         self._file = None if kept_at is None or self._source.local else KeyFile(kept_at, url)
-        self._take_kept()
+        self._load_file()
 
     @property
     def generation(self) -> int:
-        """Another number when the key set has changed: what was verified before may not verify now.
+        """The number of key sets so far: with another one, what was verified before can fail now.
 
-        Reading it also notices a changed file, an expired set and a refresh that is due, so that whoever
-        relies on it instead of `find` sees a withdrawn key as soon.
+        Reading it also starts a refresh that is due, and notices a changed file and an expired set. So a
+        caller that compares it instead of calling `find` learns of a withdrawn key as soon.
         """
         self._refresh_if_due(self._clock())
         return self._generation
@@ -109,21 +132,21 @@ class KeyCache:
 
     @property
     def age(self) -> float | None:
-        """Seconds since the source was last seen to have the set in use; None without a set."""
+        """Seconds since the source was last seen to have the set; None without a set."""
         held = self._held
         return None if held is None else self._clock() - held.seen
 
     def prepare(self) -> None:
-        """What is due without a request: the first set, later its refresh. For a process to call often."""
+        """Fetch the first set, later refresh it when that is due. Call it often."""
         now = self._clock()
         self._refresh_if_due(now)
         last = self._last_started
-        # What was kept on file may have been withdrawn since.
+        # Keys from the file may have been withdrawn, so they do not replace the first fetch.
         if last is None or (self._held is None and now - last >= FIRST_PAUSE):
             self._start_fetch(now, None)
 
     def find(self, kid: str, alg: str) -> Keys:
-        """The keys of which one verifies `alg` under `kid`: one, unless the source has several.
+        """Return the keys for `alg` under `kid`: one, unless the source has several.
 
         Raises `Unauthenticated` for a kid that the source does not have, or has for another algorithm;
         `IdentityProviderUnavailable` while the source cannot be asked (contract 1), and `ServerMisconfigured`
@@ -146,7 +169,7 @@ class KeyCache:
             fetch.wait(self._deadline if own or not fetch.replaces else FOLLOWER_WAIT)
             answered = fetch.finished.is_set()
         if own and fetch is not None and not answered:
-            # Its thread hangs where no deadline reaches it, in a name look-up perhaps.
+            # Its thread hangs where the deadline does not apply, such as in a name look-up.
             self._finish(fetch, None, IdentityProviderUnavailable)
         with self._lock:
             held = self._held
@@ -157,7 +180,7 @@ class KeyCache:
             return held
 
     def _refresh_if_due(self, now: float) -> None:
-        """What is due without anybody's waiting for it."""
+        """Drop an expired set, and start a refresh that is due; never waits, but for a file."""
         held = self._held
         if held is not None and now - held.seen >= HARD_LIFE:
             self._expire(held)
@@ -174,7 +197,7 @@ class KeyCache:
                 self._generation += 1
 
     def _start_fetch(self, now: float, wanted: str | None) -> tuple[_Fetch | None, bool]:
-        """The fetch under way, and whether this call began it; none while unknown kids must wait."""
+        """Return the fetch under way and whether this call began it; None while the source cools."""
         with self._lock:
             under_way = self._pending
             if under_way is not None and now - under_way.started <= 2 * self._deadline:
@@ -193,7 +216,7 @@ class KeyCache:
         return fetch, True
 
     def _rest(self, now: float) -> float:
-        """Seconds until somebody may ask for an unknown kid again; for a first set, that is soon."""
+        """Return the seconds until an unknown kid can start a fetch again; few before the first set."""
         pause = min(FIRST_PAUSE, self._cooldown) if self._generation == 0 else self._cooldown
         return 0.0 if self._cooling_since is None else max(0.0, self._cooling_since + pause - now)
 
@@ -202,13 +225,10 @@ class KeyCache:
         try:
             keys = usable_keys(self._source.read(), self._algorithms)
         except Exception as error:
-            # Whatever the source sends must not end this thread before it has finished.
-            log.warning(
-                "%s's keys could not be fetched: %s %s",
-                self._whose,
-                type(error).__name__,
-                getattr(error, "code", ""),
-            )
+            # No answer of the source can end this thread before `_finish`.
+            name, code = type(error).__name__, getattr(error, "code", "")
+            self.problem = f"{name} {code}".strip()
+            log.warning("%s's keys could not be fetched: %s %s", self._whose, name, code)
             ours = isinstance(error, UnreadableFile)
             failure = ServerMisconfigured if ours else IdentityProviderUnavailable
         self._report_shared(() if keys is None else keys.shared)
@@ -227,13 +247,20 @@ class KeyCache:
                 facts({"kid": new}),
             )
 
-    def _take_kept(self) -> None:
-        kept = None if self._file is None else self._file.load(self._algorithms, HARD_LIFE)
+    def _load_file(self) -> None:
+        if self._file is None:
+            return
+        try:
+            kept = self._file.load(self._algorithms, HARD_LIFE)
+        except UnusableKeyFile as error:
+            self.problem = str(error)
+            log.warning("the file of ACCESS_JWKS_CACHE is not used: %s", error)
+            return
         if kept is not None:
             self._replace(kept.set, self._clock() - kept.age)
 
     def _finish(self, fetch: _Fetch, keys: KeySet | None, failure: type[SecretsvcError] | None) -> None:
-        """Takes the outcome over. One that comes after its attempt was given up changes nothing."""
+        """Apply the outcome of a fetch, unless the fetch was given up before."""
         with self._lock:
             if self._pending is fetch:
                 self._pending, self._failure = None, failure
@@ -253,10 +280,10 @@ class KeyCache:
 
     @staticmethod
     def _starts_cooldown(fetch: _Fetch, keys: KeySet | None) -> bool:
-        """Whether a cool-down follows."""
+        """Return whether the source cools after that fetch."""
         if keys is None:
-            # Nobody asked for a first set before its time: whoever asks now may try at once.
+            # No request asked for this first set: the next request can start a fetch at once.
             return fetch.wanted is not None or fetch.replaces
-        # A first load or a routine refresh answers no unknown kid: a cool-down after it would only put
-        # off the first use of a rotated key.
+        # A first load or a routine refresh was for no unknown kid: a cool-down would only delay the first use
+        # of a rotated key.
         return fetch.wanted is not None and (fetch.replaces or fetch.wanted not in keys.keys)

@@ -22,6 +22,10 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 SKEW = 300.0
 
 
+class UnusableKeyFile(ValueError):
+    """The file of `ACCESS_JWKS_CACHE` cannot be used; the text says why."""
+
+
 class Kept(NamedTuple):
     """A set, and how many seconds ago its source was seen to have it."""
 
@@ -39,7 +43,7 @@ class KeyFile:
         self._path, self._url = path, url
 
     def load(self, algorithms: Collection[str], life: float) -> Kept | None:
-        """What it holds, None where that is of no use or more than `life` seconds old."""
+        """Return the set, None without a file; `life` is in seconds. Raises `UnusableKeyFile`."""
         try:
             with self._path.open("rb") as file:
                 _check_owner(os.fstat(file.fileno()))
@@ -51,11 +55,9 @@ class KeyFile:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, RecursionError) as error:
-            log.warning("the file of ACCESS_JWKS_CACHE is not used: %s %s", type(error).__name__, error)
-            return None
+            raise UnusableKeyFile(f"{type(error).__name__} {error}") from None
         if not -SKEW <= kept.age < life:
-            log.warning("the file of ACCESS_JWKS_CACHE is not used: its keys were seen %d s ago", kept.age)
-            return None
+            raise UnusableKeyFile(f"its keys were seen {int(kept.age)} s ago")
         return kept._replace(age=max(0.0, kept.age))
 
     def save(self, keys: KeySet) -> None:

@@ -1,4 +1,4 @@
-"""Where an issuer's keys are read from: over HTTP within a deadline, or from a file."""
+"""Sources of an issuer's keys: a file, or HTTP without redirects, with a size limit and a deadline."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ MAX_BYTES = 262_144
 MAX_TOKEN = 16_384
 # RFC 6750, 2.1.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
-# Without a name of its own the request is answered 403 by hosts that refuse a library's default.
+# Some hosts answer 403 to a library's default User-Agent.
 HEADERS = {"User-Agent": "secretsvc", "Accept": "application/jwk-set+json, application/json"}
 
 
 class KeySource(Protocol):
-    """Where a JWKS document is read from."""
+    """A source of a JWKS document."""
 
-    # Whether `read` is quick enough for the thread that serves a request.
+    # Whether `read` is quick enough for a thread that serves a request.
     local: bool
 
     def changed(self) -> bool:
-        """Whether the document is known to differ from the last one read."""
+        """Return whether the document is known to differ from the last one read."""
 
     def read(self) -> bytes:
-        """The document. Raises OSError, HTTPException or ValueError."""
+        """Return the document. Raises OSError, HTTPException or ValueError."""
 
 
 class UnreadableFile(OSError):
-    """A file that a setting names is not there, or not what it should be; `code` is the setting's end."""
+    """The file of a setting is absent or malformed; `code` is the end of the setting's name."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -50,16 +50,16 @@ class UnreadableFile(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Files that a fetch needs, read at each: whoever exchanges one need not restart anything.
+    """Files for a fetch, read at each one, so that a replaced file needs no restart.
 
-    `ca_file` replaces the system's trusted authorities; what is in `token_file` is sent as a bearer token.
+    `ca_file` replaces the system's trusted authorities; `token_file` contains a bearer token to send.
     """
 
     ca_file: Path | None = None
     token_file: Path | None = None
 
     def context(self, scheme: str) -> ssl.SSLContext | None:
-        """What a server must prove; None where nobody does. Raises `UnreadableFile`."""
+        """Return how a server is verified; None for plain HTTP. Raises `UnreadableFile`."""
         if scheme != "https" and self.ca_file is None:
             return None
         try:
@@ -68,7 +68,7 @@ class Credentials:
             raise UnreadableFile("CA_FILE") from None
 
     def headers(self) -> dict[str, str]:
-        """Raises `UnreadableFile`, also for what is no token."""
+        """Return the header with the token. Raises `UnreadableFile`, also for a malformed token."""
         if self.token_file is None:
             return {}
         try:
@@ -85,14 +85,14 @@ NO_CREDENTIALS = Credentials()
 
 
 def key_source(url: str, deadline: float, credentials: Credentials = NO_CREDENTIALS) -> KeySource:
-    """The source for an `https:`, `http:` or `file:` URL; `deadline` is the seconds for a whole fetch."""
+    """Return the source for an `https:`, `http:` or `file:` URL; a whole fetch takes `deadline` seconds."""
     if urlsplit(url).scheme == "file":
         return FileSource(url2pathname(urlsplit(url).path))
     return HttpSource(url, deadline, credentials)
 
 
 class FileSource:
-    """A file, which counts as changed when its time, size or inode is another."""
+    """A file; it has changed when its time, size or inode differs from the last read."""
 
     local = True
 
@@ -101,12 +101,12 @@ class FileSource:
         self._read_stamp: tuple[int, int, int] | None = None
 
     def changed(self) -> bool:
-        """Costs one `stat`."""
+        """Return whether the file has changed: one `stat`."""
         return self._stamp() != self._read_stamp
 
     def read(self) -> bytes:
-        """Raises OSError or, over the size limit, ValueError."""
-        # Before the content: a write that comes in between is then seen as a change.
+        """Return the content. Raises OSError or, over the size limit, ValueError."""
+        # Before the content: a write in between then counts as a change.
         self._read_stamp = self._stamp()
         with open(self._path, "rb") as file:
             return _limited(file.read(MAX_BYTES + 1))
@@ -120,7 +120,7 @@ class FileSource:
 
 
 class HttpSource:
-    """A URL, fetched without redirects, of limited size, and within a deadline for the whole of it."""
+    """A URL, fetched without redirects, with a size limit and one deadline for the whole fetch."""
 
     local = False
 
@@ -128,11 +128,14 @@ class HttpSource:
         self._url, self._deadline, self._credentials = url, deadline, credentials
 
     def changed(self) -> bool:
-        """Only a fetch can tell."""
+        """Return False: only a fetch could find out."""
         return False
 
     def read(self) -> bytes:
-        """Raises OSError (TimeoutError at the deadline, `UnreadableFile`), HTTPException or ValueError."""
+        """Return the body.
+
+        Raises OSError (TimeoutError at the deadline, `UnreadableFile`), HTTPException or ValueError.
+        """
         ends = time.monotonic() + self._deadline
         url = urlsplit(self._url)
         context = self._credentials.context(url.scheme)
@@ -140,12 +143,12 @@ class HttpSource:
         with closing(_connection(url, ends)) as connection:
             connection.connect()
             if url.scheme == "https" and context is not None:
-                # A handshake takes as long as the socket's timeout in all.
+                # The socket's timeout limits a whole handshake.
                 connection.sock.settimeout(_left(ends))
                 connection.sock = context.wrap_socket(connection.sock, server_hostname=url.hostname)
             target = url._replace(scheme="", netloc="", fragment="").geturl()
             connection.request("GET", target, headers=headers)
-            # Not by the connection, which would close the socket before the body is read.
+            # `connection.getresponse` would close the socket before the body is read.
             response = _response(ends, connection.sock, method="GET")
             response.begin()
             if not 200 <= response.status < 300:
@@ -160,7 +163,7 @@ def _limited(body: bytes) -> bytes:
 
 
 def _left(ends: float) -> float:
-    """The seconds until that moment. Raises `TimeoutError` after it."""
+    """Return the seconds until `ends`. Raises `TimeoutError` after it."""
     left = ends - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -168,9 +171,9 @@ def _left(ends: float) -> float:
 
 
 def _connection(url: SplitResult, ends: float) -> HTTPConnection:
-    """What connects to the host of a URL, without TLS, and through the proxy that the environment names."""
+    """Return a connection to the host of a URL, without TLS, through the proxy of the environment."""
     host, port = str(url.hostname), url.port or (443 if url.scheme == "https" else 80)
-    # Plain http is for loopback alone, and must not leave the machine through a proxy.
+    # Plain http is only for loopback, and must not leave the machine through a proxy.
     proxy = getproxies().get("https") if url.scheme == "https" and not proxy_bypass(url.netloc) else None
     if proxy is None:
         connection = HTTPConnection(host, port, timeout=_left(ends))
@@ -178,7 +181,7 @@ def _connection(url: SplitResult, ends: float) -> HTTPConnection:
         via = urlsplit(proxy if "//" in proxy else f"//{proxy}")
         connection = HTTPConnection(str(via.hostname), via.port, timeout=_left(ends))
         connection.set_tunnel(host, port, _proxy_credentials(via))
-        # Typed as a class, of which it needs the instances alone.
+        # Typed as a class, but any function that returns a response will do.
         connection.response_class = cast(Any, partial(_response, ends))
     return connection
 
@@ -195,16 +198,16 @@ def _response(ends: float, connected: socket.socket, **options: Any) -> HTTPResp
 
 
 class _Received(io.RawIOBase):
-    """What a socket receives up to a moment.
+    """The bytes that a socket receives until the deadline.
 
-    A socket's own timeout begins anew with each byte, so that a slow enough peer could hold us for ever.
+    A socket's own timeout starts again with each byte: a slow peer could keep the thread for ever.
     """
 
     def __init__(self, connected: socket.socket, ends: float) -> None:
         self._socket, self._ends = connected, ends
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """What `HTTPResponse` asks a socket for."""
+        """Return a reader, as `HTTPResponse` expects it of a socket."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:

@@ -17,7 +17,7 @@ from secretsvc.authentication.assertions import (
     check_email_verified,
     classify_assertion,
 )
-from secretsvc.authentication.issuers import Issuer, Verifying
+from secretsvc.authentication.issuers import Issuer, Verifying, reject_overlapping
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.jwks_source import Credentials
 from secretsvc.kernel.actors import Kind, Principal
@@ -101,7 +101,7 @@ def issuers(settings: Settings, proxy_keys: KeyCache, judge: Judge) -> list[Issu
         else:
             settings.complain(f"setting WORKLOAD_ISSUERS names {one.name} twice")
         found.append(_issuer(one, verifier))
-    return found
+    return reject_overlapping(found, settings.complain)
 
 
 def _judged(settings: Settings, workload: Workload, judge: Judge) -> Verifying:

@@ -1,7 +1,7 @@
 """Refusals: counted by reason, and logged in few lines (contract 6.5).
 
-However many there are, what is kept of them has a fixed size, and each reason has at most one line in a
-window for each configured issuer.
+Memory does not grow with their number, and each reason has at most one line in a window for each configured
+issuer.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from enum import Enum
-from types import MappingProxyType
+
+from secretsvc.kernel.log_throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
 WINDOW = 60.0
-#: Characters of one fact, and names or members of one list, that a line may hold.
+#: A line of the log has at most that many characters of a fact, and that many members of a list.
 LENGTH = 200
 MEMBERS = 20
 
+_LOOK_AT_ISSUERS = "look at ACCESS_ISSUER, WORKLOAD_ISSUERS"
 _ASSERTION, _TOKEN = "assertion", "service token"
 _CROSS_SITE, _FORM = "cross-site request", "form"
 # All but the printable characters of ASCII without the quotation mark and the backslash.
@@ -28,134 +30,100 @@ _ODD = re.compile(r"[^ !#-\[\]-~]")
 
 
 class RejectionReason(Enum):
-    """All the reasons there are: what is refused, and why, in constant words."""
+    """What is refused and why, in constant words, and what to do about it.
 
-    ABSENT = _ASSERTION, "absent"
-    AMBIGUOUS = _ASSERTION, "two cookies that differ"
-    MALFORMED = _ASSERTION, "malformed"
-    ALGORITHM = _ASSERTION, "algorithm"
-    HEADER = _ASSERTION, "header not supported"
-    NO_KID = _ASSERTION, "no kid"
-    UNKNOWN_KID = _ASSERTION, "unknown kid"
-    SIGNATURE = _ASSERTION, "signature"
-    ISSUER = _ASSERTION, "issuer"
-    AUDIENCE = _ASSERTION, "audience"
-    MISSING_CLAIM = _ASSERTION, "missing claim"
-    TIME = _ASSERTION, "malformed time"
-    EXPIRED = _ASSERTION, "expired"
-    NOT_YET = _ASSERTION, "not yet valid"
-    EMAIL_VERIFIED = _ASSERTION, "email_verified"
-    CLASSIFICATION = _ASSERTION, "classification"
-    SUBJECT = _ASSERTION, "subject"
-    RESERVED = _ASSERTION, "reserved common_name"
-    TWO_ISSUERS = _ASSERTION, "issuer and audience of two"
-    CLAIM_TWICE = _ASSERTION, "claim by name and by path"
-    REQUIRED_CLAIM = _ASSERTION, "required claim"
-    TEMPLATE = _ASSERTION, "subject template"
-    OTHER_ISSUER = _ASSERTION, "identity of another issuer"
-    TOKENS_OFF = _TOKEN, "switched off"
-    CHECKSUM = _TOKEN, "checksum"
-    NOT_IN_FORCE = _TOKEN, "unknown, expired or removed"
-    FETCH_SITE = _CROSS_SITE, "Sec-Fetch-Site"
-    ORIGIN = _CROSS_SITE, "Origin"
+    `value` is the first two. The advice can name settings of an issuer, whose names begin with `{group}`.
+    """
+
+    ABSENT = _ASSERTION, "absent", "look at ACCESS_HEADER, ACCESS_COOKIE"
+    AMBIGUOUS = _ASSERTION, "two cookies that differ", "look at ACCESS_COOKIE"
+    MALFORMED = _ASSERTION, "malformed", "look at ACCESS_HEADER, ACCESS_COOKIE"
+    ALGORITHM = _ASSERTION, "algorithm", "look at {group}ALGORITHMS"
+    HEADER = _ASSERTION, "header not supported", "look at {group}ISSUER"
+    NO_KID = _ASSERTION, "no kid", "look at {group}JWKS_URL"
+    UNKNOWN_KID = _ASSERTION, "unknown kid", "look at {group}JWKS_URL"
+    SIGNATURE = _ASSERTION, "signature", "look at {group}JWKS_URL"
+    ISSUER = _ASSERTION, "issuer", _LOOK_AT_ISSUERS
+    AUDIENCE = _ASSERTION, "audience", "look at {group}AUDIENCE"
+    MISSING_CLAIM = _ASSERTION, "missing claim", "look at {group}ISSUER, {group}AUDIENCE"
+    TIME = _ASSERTION, "malformed time", "look at {group}ISSUER"
+    EXPIRED = _ASSERTION, "expired", "look at ACCESS_LEEWAY"
+    NOT_YET = _ASSERTION, "not yet valid", "look at ACCESS_LEEWAY"
+    EMAIL_VERIFIED = _ASSERTION, "email_verified", "look at {group}ISSUER"
+    CLASSIFICATION = _ASSERTION, "classification", _LOOK_AT_ISSUERS
+    SUBJECT = _ASSERTION, "subject", "look at ACCESS_ISSUER"
+    RESERVED = _ASSERTION, "reserved common_name", "look at WORKLOAD_ISSUERS"
+    TWO_ISSUERS = _ASSERTION, "issuer and audience of two", _LOOK_AT_ISSUERS
+    CLAIM_TWICE = _ASSERTION, "claim by name and by path", "look at {group}SUBJECT, {group}REQUIRE"
+    REQUIRED_CLAIM = _ASSERTION, "required claim", "look at {group}REQUIRE"
+    TEMPLATE = _ASSERTION, "subject template", "look at {group}SUBJECT"
+    OTHER_ISSUER = _ASSERTION, "identity of another issuer", "look at {group}ISSUER"
+    TOKENS_OFF = _TOKEN, "switched off", "look at SERVICE_TOKENS"
+    CHECKSUM = _TOKEN, "checksum", "the token is cut, mistyped or another product's"
+    NOT_IN_FORCE = _TOKEN, "unknown, expired or removed", "look at the list of tokens of its identity"
+    FETCH_SITE = _CROSS_SITE, "Sec-Fetch-Site", "look at PUBLIC_ORIGIN"
+    ORIGIN = _CROSS_SITE, "Origin", "look at PUBLIC_ORIGIN"
     NO_FORM_TOKEN = _FORM, "no token"
     FORM_TOKEN = _FORM, "token too old, or another identity's"
 
+    _advice: str
 
-_ISSUERS = "ACCESS_ISSUER, WORKLOAD_ISSUERS"
-#: The settings to look at; `{}` is what the names of the issuer's own begin with. A form has none.
-LOOK_AT: Mapping[RejectionReason, str] = {
-    RejectionReason.ABSENT: "ACCESS_HEADER, ACCESS_COOKIE",
-    RejectionReason.AMBIGUOUS: "ACCESS_COOKIE",
-    RejectionReason.MALFORMED: "ACCESS_HEADER, ACCESS_COOKIE",
-    RejectionReason.ALGORITHM: "{}ALGORITHMS",
-    RejectionReason.HEADER: "{}ISSUER",
-    RejectionReason.NO_KID: "{}JWKS_URL",
-    RejectionReason.UNKNOWN_KID: "{}JWKS_URL",
-    RejectionReason.SIGNATURE: "{}JWKS_URL",
-    RejectionReason.ISSUER: _ISSUERS,
-    RejectionReason.AUDIENCE: "{}AUDIENCE",
-    RejectionReason.MISSING_CLAIM: "{}ISSUER, {}AUDIENCE",
-    RejectionReason.TIME: "{}ISSUER",
-    RejectionReason.EXPIRED: "ACCESS_LEEWAY",
-    RejectionReason.NOT_YET: "ACCESS_LEEWAY",
-    RejectionReason.EMAIL_VERIFIED: "{}ISSUER",
-    RejectionReason.CLASSIFICATION: _ISSUERS,
-    RejectionReason.SUBJECT: "ACCESS_ISSUER",
-    RejectionReason.RESERVED: "WORKLOAD_ISSUERS",
-    RejectionReason.TWO_ISSUERS: _ISSUERS,
-    RejectionReason.CLAIM_TWICE: "{}SUBJECT, {}REQUIRE",
-    RejectionReason.REQUIRED_CLAIM: "{}REQUIRE",
-    RejectionReason.TEMPLATE: "{}SUBJECT",
-    RejectionReason.OTHER_ISSUER: "{}ISSUER",
-    RejectionReason.TOKENS_OFF: "SERVICE_TOKENS",
-    RejectionReason.FETCH_SITE: "PUBLIC_ORIGIN",
-    RejectionReason.ORIGIN: "PUBLIC_ORIGIN",
-}
-#: What to do about a reason that lies in no setting.
-_IN_THE_TOKEN: Mapping[RejectionReason, str] = {
-    RejectionReason.CHECKSUM: "the token is cut, mistyped or another product's",
-    RejectionReason.NOT_IN_FORCE: "look at the list of tokens of its identity",
-}
+    def __new__(cls, what: str, why: str, advice: str = "") -> RejectionReason:
+        made = object.__new__(cls)
+        made._value_ = (what, why)
+        made._advice = advice
+        return made
 
-
-def advice(reason: RejectionReason, group: str) -> str:
-    """Return where the cause of a refusal may lie; empty for a form."""
-    settings = LOOK_AT.get(reason, "").replace("{}", group)
-    return f"look at {settings}" if settings else _IN_THE_TOKEN.get(reason, "")
+    def advice(self, group: str) -> str:
+        """Return what to do, for a group of settings; empty for a form."""
+        return self._advice.format(group=group)
 
 
 class Refusals:
     """The refusals of one process. `window` is in seconds, by a monotonic `clock`."""
 
     def __init__(self, window: float = WINDOW, clock: Callable[[], float] = time.monotonic) -> None:
-        self._window, self._clock = window, clock
-        # Guards the two fields below, for an instant each time.
+        self._throttle = LogThrottle(window, clock)
         self._lock = threading.Lock()
         self._totals = dict.fromkeys(RejectionReason, 0)
-        # When each reason had its last line for a group, and the refusals without a line since then.
-        self._logged: dict[tuple[RejectionReason, str], tuple[float, int]] = {}
 
     def totals(self) -> Mapping[RejectionReason, int]:
-        """How often each reason there is was met since the start."""
+        """Return the count of each reason since the start."""
         with self._lock:
-            return MappingProxyType(dict(self._totals))
+            return self._totals.copy()
 
     def note(
         self, reason: RejectionReason, request_id: str, unverified: Callable[[], str] = str, group: str = ""
     ) -> None:
-        """Counts a refusal, and logs the first of its reason and group in each window.
+        """Count a refusal, and log the first of its reason and group in each window.
 
-        `unverified` makes the text of what the request says of itself, see `facts`; only a line asks for it.
-        `group` is that of `advice`: it comes from the settings and never from a request, so that there are
-        few of them.
+        `unverified` returns the text of what the request claims, see `facts`; it is called only for a line.
+        `group` is that of `RejectionReason.advice`: it comes from the settings and never from a request, so
+        that there are few groups.
         """
-        now, key = self._clock(), (reason, group)
         with self._lock:
             self._totals[reason] += 1
-            last, left_out = self._logged.get(key, (None, 0))
-            if last is not None and now - last < self._window:
-                self._logged[key] = (last, left_out + 1)
-                return
-            self._logged[key] = (now, 0)
+        suppressed = self._throttle.passes((reason, group))
+        if suppressed is None:
+            return
         what, why = reason.value
-        what_to_do = advice(reason, group)
+        advice = reason.advice(group)
         log.info(
             "%s refused: %s;%s request %s; unlogged since the last such line: %d; unverified: %s",
             what,
             why,
-            f" {what_to_do};" if what_to_do else "",
+            f" {advice};" if advice else "",
             request_id,
-            left_out,
+            suppressed,
             unverified() or "nothing",
         )
 
 
 def facts(named: Mapping[str, object]) -> str:
-    """What somebody unknown claims, by names of ours, for a line of the log; None is left out.
+    """Return what an unknown caller claims, by names of ours, for a line of the log; None is omitted.
 
-    Texts and lists of them are quoted, escaped, in ASCII and cut to `LENGTH`; so are numbers. Of anything
-    else only the type is told.
+    Texts and lists of texts are quoted, escaped, in ASCII and cut to `LENGTH`; so are numbers. Of any other
+    value only the type is logged.
     """
     return " ".join(f"{name}={_shown(value)}" for name, value in named.items() if value is not None)
 

@@ -107,14 +107,21 @@ class Sources:
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
         self.ini, self.environ = ini, environ
         self._complaints = LogThrottle()
+        self._problems: dict[str, None] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
     def complain(self, text: str) -> None:
-        """Logs what is wrong with a setting, at most once a minute, however many requests need it."""
+        """Log a problem of a setting, at most once a minute, and keep it for `take_problems`."""
         if self._complaints.passes(text) is not None:
+            self._problems[text] = None
             log.error(text)
+
+    def take_problems(self) -> list[str]:
+        """Return the problems since the last call, each once and without a value of a setting."""
+        problems, self._problems = self._problems, {}
+        return list(problems)
 
     @classmethod
     def own(cls, ini: Mapping[str, str]) -> Settings:
@@ -135,9 +142,9 @@ class Sources:
             setting.__set_name__(type(self), name)
 
     def report(self) -> frozenset[str]:
-        """Logs the name of each setting that is missing or malformed, once, at the start, and returns them.
+        """Read each setting, and return the names of those that are missing or malformed.
 
-        Which of the master key's are needed is for the key provider to say.
+        The key provider knows which settings of the master key it needs, so those are omitted.
         """
         bad = set()
         for name in self.known():

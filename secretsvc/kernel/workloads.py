@@ -23,9 +23,13 @@ class Workload(Sources):
 
     def __init__(self, settings: Settings, name: str) -> None:
         super().__init__(settings.ini, settings.environ)
-        self.name = name
+        self._settings, self.name = settings, name
         self.variable_prefix = variable_prefix(name)
         self.ini_prefix = f"secretsvc.workload.{name}."
+
+    def complain(self, text: str) -> None:
+        """Report a problem of a setting as one of the service's own settings."""
+        self._settings.complain(text)
 
     @property
     def prefix(self) -> str:

@@ -1,8 +1,27 @@
-"""A connection: one request under way, at most one buffer read ahead, and no thread that waits for a client.
+"""A connection: one request at a time, at most one buffer read ahead, and no thread that waits for a client.
 
-A request is parsed when the answer before it has left. Until then at most one buffer of the server's is kept
-of what a client sends ahead, and the rest stays with the client's kernel and ours. Answers go whole into
-`SendBuffer`; the server's own thread sends what the worker could not.
+Two threads work on it, the event loop of the server and, while a request is served, a worker::
+
+    event loop                               worker
+
+    idle <----------------------------+
+      | first byte                    |
+    receiving the header              |
+      | header complete               |
+    receiving the body                |
+      | request whole or refused      |
+      +-------------------------------|----> serving: `write_soon` appends to the `SendBuffer`,
+                                      |        |      and sends what the kernel accepts
+    sending the rest <----------------|--------+ `finish_answer`: the answer is whole
+      | all sent, and it stays open --+
+      | all sent, and it closes
+    lingering: reads what the client still sends, so that a reset does not reach it before the answer
+      |
+    closed
+
+Each state but serving has a deadline (`overdue`), after which the event loop closes the connection. The
+next request is parsed once the answer before it is sent. Until then one buffer is read ahead, and the rest
+stays in the kernels of client and server.
 """
 
 from __future__ import annotations
@@ -25,17 +44,17 @@ from secretsvc.server.connections import IDLE, ConnectionTracker
 from secretsvc.server.send_buffer import SendBuffer, run_callbacks
 from secretsvc.server.tasks import ErrorTask, Parser, Task
 
-#: Less than that waits for the end of the answer, so that a header goes in one packet with what it heads.
+#: Fewer bytes wait for the end of the answer, so that a header and a short body go in one packet.
 SEND_THRESHOLD = 64 * 1024
-#: A chunked body takes long to parse where its chunks are short: so much of it, then the others have a turn.
-CHUNKED_TURN = 512
+#: Bytes of a chunked body to parse before the next connection: short chunks take long to parse.
+CHUNKED_SLICE = 512
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# On, and for no second: the kernel forgets what it still has for the client.
+# SO_LINGER on, with 0 seconds: the kernel discards what it still has for the client, and resets.
 RESET = struct.pack("ii", 1, 0)
 
 
 class _WithoutPaths(logging.LoggerAdapter[logging.Logger]):
-    """Waitress says which path it was serving; a path may hold anything, and is never logged."""
+    """Remove the path that waitress logs: a path can contain anything, and is never logged."""
 
     def process(
         self, msg: str, kwargs: MutableMapping[str, object]
@@ -45,9 +64,10 @@ class _WithoutPaths(logging.LoggerAdapter[logging.Logger]):
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
-    """Waitress's connection, whose `service` executes the requests, with what bounds it.
+    """Waitress's connection, whose `service` executes the requests, with bounds.
 
-    Of `requests` there is at most one. What a worker may touch is guarded by `outbuf_lock`.
+    `requests` has at most one. `outbuf_lock` guards what a worker also changes: the send buffer, `connected`
+    and the count of the request's bytes.
     """
 
     logger = _WithoutPaths(logger, {})
@@ -65,8 +85,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
     ) -> None:
         self.traffic: ConnectionTracker = server.traffic
         self._unparsed = b""
-        self._outgoing = SendBuffer(self.traffic.owe)
-        self._held = 0
+        self._outgoing = SendBuffer(self.traffic.add_answer_bytes)
+        self._request_bytes = 0
         self._idle_since = self._began = time.monotonic()
         self._body_began: float | None = None
         self._refused = False
@@ -74,11 +94,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         super().__init__(server, connection, address, adj, map)
         self.traffic.opened(self)
 
-    # What the others see of it, in the server's own thread
+    # What the tracker asks, in the event loop
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no whole request is there, nor an answer that was not taken."""
+        """Whether it has neither a whole request nor an answer to send."""
         return not self.requests and not self._outgoing.pending
 
     @property
@@ -87,11 +107,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         return self.request is not None
 
     def unread_for(self, now: float) -> float:
-        """For how long a whole answer has been waiting for its client to take more of it, in seconds."""
+        """Return the seconds for which its client has accepted nothing of a whole answer."""
         return 0.0 if self.requests else self._outgoing.unread_for(now)
 
     def overdue(self, now: float) -> str | None:
-        """Which of its deadlines has passed; a request under way has none here."""
+        """Return the name of the deadline that has passed; a request being served has none."""
         limits = self.traffic.limits
         if self._outgoing.pending:
             if self._outgoing.unread_for(now) > limits.unread_seconds:
@@ -110,26 +130,26 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         return "body_slow" if now > due else None
 
     def abort(self) -> None:
-        """Closes it; what the kernel still holds for a client that is not done is forgotten."""
+        """Close it at once; the kernel discards an answer or a request that is not complete."""
         if self._outgoing.pending or self.is_receiving:
             with suppress(OSError):
                 self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self.handle_close()
 
-    # Receiving
+    # Receiving, in the event loop
 
     def readable(self) -> bool:
-        """Whether more is wanted from the client now."""
+        """Whether the event loop should read from the client now."""
         if self.will_close or self.close_when_flushed:
             return False
         return not (self.requests or self._outgoing.pending or self._unparsed)
 
     def handle_read(self) -> None:
-        """Takes what has come."""
+        """Read what has arrived, and parse it."""
         try:
             data = self.recv(self.adj.recv_bytes)
         except BlockingIOError:
-            # The kernel may say that something has come, and then that nothing has.
+            # The kernel can report bytes, and then have none.
             return
         except OSError:
             self.handle_close()
@@ -138,13 +158,13 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             self.received(data)
 
     def received(self, data: bytes) -> None:
-        """Parses as far as the next whole request, and gives that to the workers."""
+        """Parse up to the next whole request, and pass that to the workers."""
         self._unparsed += data
-        # A worker that has just answered looks at both the requests and the one that is being received.
+        # A worker that has just answered reads both `requests` and `request`.
         with self.requests_lock:
             while self._unparsed and self.is_waiting and not (self.will_close or self.close_when_flushed):
                 chunked = self.request is not None and self.request.chunked
-                self._parse(time.monotonic(), CHUNKED_TURN if chunked else len(self._unparsed))
+                self._parse(time.monotonic(), CHUNKED_SLICE if chunked else len(self._unparsed))
                 if chunked:
                     break
 
@@ -156,7 +176,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         if self.request.completed:
             self._complete(self.request)
             return
-        self._hold(self.request.held)
+        self._count_request(self.request.buffered_bytes)
         if self.request.is_receiving_body and self._body_began is None:
             self._body_began = now
             if self.request.expect_continue:
@@ -166,18 +186,18 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         self.request = None
         if request.empty:
             return
-        self._hold(request.held)
+        self._count_request(request.buffered_bytes)
         self._refused = request.error is not None
         self.traffic.requested(self)
         self.requests.append(request)
         self.server.add_task(self)
 
-    def _hold(self, held: int) -> None:
-        self.traffic.hold(held - self._held)
-        self._held = held
+    def _count_request(self, size: int) -> None:
+        self.traffic.add_request_bytes(size - self._request_bytes)
+        self._request_bytes = size
 
     def send_continue(self) -> None:
-        """Asks a client that waits for it to send the body."""
+        """Ask a client that sent `Expect: 100-continue` for the body."""
         self.request.expect_continue = False
         with self.outbuf_lock:
             self._outgoing.append(CONTINUE)
@@ -189,12 +209,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Execute the request that is there, unless its client has gone."""
         super().service()
         if not self.connected:
-            # The server's own thread may be closing it at the same moment.
+            # The event loop can be closing it at the same moment.
             with self.outbuf_lock:
-                self._hold(0)
+                self._count_request(0)
 
     def write_soon(self, data: bytes) -> int:
-        """Takes a piece of the answer, and never waits. Raises `ClientDisconnected`."""
+        """Append a piece of the answer; never waits. Raises `ClientDisconnected`."""
         with self.outbuf_lock:
             if not self.connected:
                 raise ClientDisconnected
@@ -203,19 +223,19 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
                 self._send()
         return len(data)
 
-    def answered(self, callbacks: list[Callable[[], None]]) -> None:
-        """The answer is whole: what can be sent is, and the others are told when the rest has left."""
+    def finish_answer(self, callbacks: list[Callable[[], None]]) -> None:
+        """Send what can be sent of the whole answer; call `callbacks` once the rest is sent, too."""
         with self.outbuf_lock:
-            self._hold(0)
+            self._count_request(0)
             self._idle_since = time.monotonic()
-            self._outgoing.then(callbacks)
-            due = self._send() if self.connected else self._outgoing.give_up()
+            self._outgoing.call_when_sent(callbacks)
+            due = self._send() if self.connected else self._outgoing.discard()
         run_callbacks(due)
 
     def _flush_outbufs_below_high_watermark(self) -> None:
-        """Waitress would have the worker wait here."""
+        """Do nothing: waitress would let the worker wait for the client here."""
 
-    # Sending
+    # Sending, in the event loop
 
     def writable(self) -> bool:
         """Whether `handle_write` has something to do."""
@@ -224,7 +244,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         return bool(self._unparsed) and self.is_waiting
 
     def handle_write(self) -> None:
-        """Sends on; once all has left, goes on with what was read ahead, or ends."""
+        """Send more; once all is sent, parse what was read ahead, or close the connection."""
         with self.outbuf_lock:
             due = self._send() if self.connected else []
         run_callbacks(due)
@@ -237,7 +257,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             self.handle_close()
 
     def _send(self) -> list[Callable[[], None]]:
-        """What the client takes now, under the lock; whom to tell."""
+        """Send what the kernel accepts, under the lock; return the callbacks to call."""
         try:
             return self._outgoing.send(self.socket)
         except OSError:
@@ -245,7 +265,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             return []
 
     def _end(self) -> None:
-        """Closes; but a client of whom something was not read would meet a reset, not the whole answer."""
+        """Close, or linger if bytes of the client are unread: then a reset could overtake the answer."""
         self.close_when_flushed = False
         if self._refused or self._has_unread():
             self._lingers_until = time.monotonic() + self.traffic.limits.linger_seconds
@@ -261,12 +281,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         return False
 
     def handle_close(self) -> None:
-        """Closes at once. Idempotent; the server's own thread alone may."""
+        """Close at once. Idempotent; only for the event loop."""
         with self.outbuf_lock:
             self.connected = False
-            due = self._outgoing.give_up()
+            due = self._outgoing.discard()
             if not self.requests:
-                self._hold(0)
+                self._count_request(0)
         run_callbacks(due)
         self.traffic.closed(self)
         if self.socket is not None:

@@ -1,4 +1,4 @@
-"""What the connections of a process share: their order, their bounds, and the counts of both."""
+"""The connections of a process: their order, their bounds, and the counters for both."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ REFUSED = "refused"
 
 
 class Connection(Protocol):
-    """What is to be known of one, by the monotonic clock; a `Channel`."""
+    """The part of a `Channel` that its tracker uses; times are by the monotonic clock."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no whole request is there, nor an answer that was not taken."""
+        """Whether it has neither a whole request nor an answer to send."""
 
     @property
     def is_receiving(self) -> bool:
         """Whether a request has begun to arrive and is not whole."""
 
     def unread_for(self, now: float) -> float:
-        """For how long a whole answer has been waiting for its client to take more of it, in seconds."""
+        """Return the seconds for which its client has accepted nothing of a whole answer."""
 
     def overdue(self, now: float) -> str | None:
-        """Which of its deadlines has passed."""
+        """Return the name of the deadline that has passed, or None."""
 
     def abort(self) -> None:
-        """Closes it at once."""
+        """Close it at once."""
 
 
 class ConnectionTracker:
-    """Connections, the one whose last whole request came the longest ago first.
+    """All connections, ordered by the time of their last whole request, the oldest first.
 
-    At the limit a newcomer takes the place of another connection. A flood of connections that send nothing
-    must not close the idle ones of a proxy, and connections that have sent a cheap request must not leave
-    newcomers a single place, from which each is closed by the next. So one half of the places is for
-    connections that have not carried a whole request: while they have it, the oldest of them is closed. While
-    they have less, an idle connection that has carried one is closed, or one that does not read its answer.
+    At the limit a new connection replaces another one. A flood of connections that send nothing must not
+    close the idle ones of a proxy; connections that have sent a cheap request must not leave new ones a
+    single place, where each replaces the one before. So one half of the places is for connections that have
+    not carried a whole request. If they fill it, the oldest of them is closed; else an idle connection that
+    has carried one, or one that does not read its answer.
 
-    The server's own thread alone opens and drops; `hold` and `owe` are for every thread.
+    Only the event loop opens and drops connections; any thread can add bytes.
     """
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.stopping = False
-        #: Bytes of requests that the process holds, and of answers that clients have not taken.
+        #: Bytes of buffered requests, and of answers that clients have not accepted yet.
         self.request_bytes = 0
         self.answer_bytes = 0
-        #: How many connections were dropped since the start, by the reason.
+        #: The number of connections dropped since the start, by the reason.
         self.dropped: Counter[str] = Counter()
         self._order: OrderedDict[Connection, None] = OrderedDict()
-        #: Those of them that have not carried a whole request, the oldest first.
+        #: The connections that have not carried a whole request, the oldest first.
         self._new: OrderedDict[Connection, None] = OrderedDict()
         self._lock = threading.Lock()
         self._swept = self._reported = time.monotonic()
@@ -75,27 +75,27 @@ class ConnectionTracker:
         return len(self._order)
 
     def opened(self, channel: Connection) -> None:
-        """A connection that was accepted."""
+        """Add a connection that was accepted."""
         self._order[channel] = self._new[channel] = None
 
     def requested(self, channel: Connection) -> None:
-        """A whole request has arrived over it."""
+        """Move a connection to the end: a whole request has arrived over it."""
         if channel in self._order:
             self._order.move_to_end(channel)
             self._new.pop(channel, None)
 
     def closed(self, channel: Connection) -> None:
-        """Idempotent."""
+        """Remove a connection. Idempotent."""
         self._order.pop(channel, None)
         self._new.pop(channel, None)
 
-    def hold(self, change: int) -> None:
-        """Counts bytes of requests that came, or, negative, that are done with."""
+    def add_request_bytes(self, change: int) -> None:
+        """Count bytes of requests that were buffered, or, negative, released."""
         with self._lock:
             self.request_bytes += change
 
-    def owe(self, change: int) -> None:
-        """Counts bytes of answers that are ready, or, negative, that have left or were given up."""
+    def add_answer_bytes(self, change: int) -> None:
+        """Count bytes of answers to send, or, negative, that were sent or discarded."""
         with self._lock:
             self.answer_bytes += change
 
@@ -119,7 +119,7 @@ class ConnectionTracker:
         return next(idle, None) or next(self._stalled(time.monotonic()), None) or new
 
     def bound_requests(self) -> None:
-        """Drops those whose unfinished requests began first until the rest is within bounds."""
+        """Drop connections with unfinished requests, the oldest first, until the bound holds."""
         if self.request_bytes <= self.limits.request_bytes:
             return
         for channel in [channel for channel in self._order if channel.is_receiving]:
@@ -128,7 +128,7 @@ class ConnectionTracker:
                 return
 
     def bound_answers(self) -> None:
-        """Drops those that have not read for the longest time until the rest is within bounds."""
+        """Drop connections that have not read for the longest time, until the bound holds."""
         if self.answer_bytes <= self.limits.answer_bytes:
             return
         for channel in self._stalled(time.monotonic()):
@@ -142,7 +142,7 @@ class ConnectionTracker:
         return (channel for _, channel in sorted(found, key=lambda one: one[0], reverse=True))
 
     def sweep(self) -> None:
-        """Drops those that are past a deadline; at most once a second."""
+        """Drop connections that are past a deadline; at most once a second."""
         now = time.monotonic()
         if now - self._swept < SWEEP_SECONDS:
             return
@@ -158,12 +158,12 @@ class ConnectionTracker:
             log.warning("connections were dropped: %s", counts)
 
     def drop(self, channel: Connection, reason: str) -> None:
-        """Closes a connection that has no right to be waited for."""
+        """Close a connection, and count the reason."""
         self.count(reason)
         channel.abort()
 
     def count(self, reason: str) -> None:
-        """Counts one that was dropped or refused."""
+        """Count a connection that was dropped or refused."""
         self.dropped[reason] += 1
         if reason != IDLE:
             self._unreported[reason] += 1

@@ -1,4 +1,4 @@
-"""Where connections come in, over TCP or a Unix socket, bound here or handed over by systemd."""
+"""Listening sockets, TCP or Unix, bound here or passed by systemd."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from secretsvc.web.headers import error_answer, new_request_id
 
 UNIX = "unix:"
 RETRY_AFTER_SECONDS = 1
-#: Bytes of one connection that the kernel keeps for us. It would keep megabytes, which are there to be parsed
-#: when their client has long gone.
+#: The kernel's receive buffer of a connection. By default it is megabytes, which the server would parse long
+#: after the client has gone.
 RECEIVE_BUFFER_BYTES = 64 * 1024
-# systemd's protocol: the first of the descriptors that it hands over.
-FIRST_HANDED_OVER = 3
+# systemd's protocol: the first of the descriptors that it passes.
+FIRST_PASSED = 3
 _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-class _Accepting:
-    """What both kinds of listener do instead of waitress's: at the limit another connection is closed."""
+class _Listener:
+    """The base of both listeners: unlike waitress's, close another connection at the limit."""
 
     channel_class = Channel
     traffic: ConnectionTracker
@@ -83,16 +83,16 @@ class _Accepting:
         return True
 
 
-class TcpListener(_Accepting, TcpWSGIServer):  # type: ignore[misc]  # it has no types of its own
-    """A TCP socket."""
+class TcpListener(_Listener, TcpWSGIServer):  # type: ignore[misc]  # it has no types of its own
+    """A listening TCP socket."""
 
 
-class UnixListener(_Accepting, UnixWSGIServer):  # type: ignore[misc]  # it has no types of its own
-    """A Unix socket, whose clients have no address: waitress calls them `localhost`."""
+class UnixListener(_Listener, UnixWSGIServer):  # type: ignore[misc]  # it has no types of its own
+    """A listening Unix socket. Its clients have no address: waitress calls them `localhost`."""
 
 
 def _refuse(connection: socket.socket) -> None:
-    """Answers `UNAVAILABLE` (contract 8.1) to a connection over the limit, if that can be sent at once."""
+    """Answer `UNAVAILABLE` (contract 8.1) to a connection over the limit, if it can be sent at once."""
     message = "The service has as much to do as it can take."
     body, headers = error_answer("UNAVAILABLE", message, new_request_id())
     headers = [
@@ -115,16 +115,16 @@ def listeners(
     adj: Adjustments,
     map: dict[int, object],
 ) -> Iterator[BaseWSGIServer]:
-    """One listener for each socket: those handed over, else the Unix socket or the addresses of `adj`.
+    """Return a listener for each socket that systemd passed, else for the Unix socket or addresses of `adj`.
 
-    Raises OSError where it cannot be bound.
+    Raises OSError for an address that cannot be bound.
     """
     shared = {"map": map, "_start": False, "dispatcher": dispatcher, "adj": adj}
     found = systemd_sockets()
-    for handed in found:
-        kind = UnixListener if handed.family == socket.AF_UNIX else TcpListener
-        info = (handed.family, handed.type, handed.proto, handed.getsockname())
-        listener = kind(application, _sock=handed, sockinfo=info, bind_socket=False, **shared)
+    for passed in found:
+        kind = UnixListener if passed.family == socket.AF_UNIX else TcpListener
+        info = (passed.family, passed.type, passed.proto, passed.getsockname())
+        listener = kind(application, _sock=passed, sockinfo=info, bind_socket=False, **shared)
         yield _started(listener, traffic, ours=False)
     if not found and adj.unix_socket:
         yield _started(UnixListener(application, **shared), traffic, ours=True)
@@ -140,20 +140,20 @@ def _started(listener: BaseWSGIServer, traffic: ConnectionTracker, *, ours: bool
 
 
 def systemd_sockets() -> list[socket.socket]:
-    """The sockets that systemd opened for this process (`LISTEN_FDS`); children inherit none of it."""
+    """Return the sockets that systemd opened for this process (`LISTEN_FDS`); no child inherits them."""
     count = os.environ.pop("LISTEN_FDS", "0")
     if os.environ.pop("LISTEN_PID", "") != str(os.getpid()) or not count.isdecimal():
         return []
     os.environ.pop("LISTEN_FDNAMES", None)
     found = []
-    for descriptor in range(FIRST_HANDED_OVER, FIRST_HANDED_OVER + int(count)):
+    for descriptor in range(FIRST_PASSED, FIRST_PASSED + int(count)):
         os.set_inheritable(descriptor, False)
         found.append(socket.socket(fileno=descriptor))
     return found
 
 
 def sd_notify(state: str) -> None:
-    """Tells systemd (`NOTIFY_SOCKET`); without it, nobody."""
+    """Send a state to systemd (`NOTIFY_SOCKET`); a no-op without it."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return

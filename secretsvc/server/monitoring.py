@@ -1,4 +1,4 @@
-"""What the operations listener tells of a running server: alive, ready, and its figures."""
+"""The checks beside a running server, and the pages of its operations listener."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from secretsvc.server.readiness import NO_DATABASE, Readiness, access_keys_age
 from secretsvc.server.start_line import address_of, log_start
 from secretsvc.web.request import ServiceRegistry
 
-#: The loop turns once a second; one that has not for so long hangs.
+#: The event loop runs at least once a second; after that many seconds without it, it hangs.
 DEAD_SECONDS = 30.0
 KEYS_PAUSE = 1.0
 
 
 class Monitor:
-    """The threads beside those that serve; `server` is a `Server` whose application has a registry.
+    """The threads next to those that serve; `server` is a `Server` whose application has a registry.
 
-    Without an address there are only the ones that fetch the issuers' keys before they are needed, seal the
-    audit log, and remove writes that nobody can send again.
+    Without an address it only fetches the issuers' keys before they are needed, seals the audit log, and
+    removes the answers of writes that are too old to be repeated.
     """
 
     def __init__(self, server: Any, registry: ServiceRegistry, address: str | None) -> None:
         """Raises OSError where the address cannot be bound."""
         self._server, self._registry = server, registry
         sealer, sweeper = registry.audit_sealer, registry.write_sweeper
-        self._looks: tuple[PeriodicCheck[Any], ...] = (
+        self._checks: tuple[PeriodicCheck[Any], ...] = (
             PeriodicCheck(
                 "access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE
             ),
@@ -51,15 +51,15 @@ class Monitor:
         self._start_line: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begins to look, and to answer."""
+        """Start the checks and the listener."""
         listening = [address_of(one.socket) for one in self._server.listeners]
         operations = None if self.listener is None else address_of(self.listener.socket)
-        # A thread, because a silent database must not keep the start waiting.
+        # A thread, because an unresponsive database must not delay the start.
         arguments = (self._registry, listening, operations)
         self._start_line = threading.Thread(target=log_start, args=arguments, name="start-line", daemon=True)
         self._start_line.start()
-        for look in self._looks:
-            look.start()
+        for check in self._checks:
+            check.start()
         if self.listener is not None:
             ProcessCollector(registry=self._registry.metrics.collectors)
             self._registry.metrics.collectors.register(self)
@@ -67,11 +67,11 @@ class Monitor:
             self.listener.start()
 
     def stop(self) -> None:
-        """Ends all of them."""
+        """Stop all of them."""
         if self._start_line is not None:
             self._start_line.join(STOP_SECONDS)
-        for look in self._looks:
-            look.stop()
+        for check in self._checks:
+            check.stop()
         if self.listener is not None:
             self.readiness.stop()
             self.listener.close()
@@ -92,11 +92,11 @@ class Monitor:
         return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry.metrics.collectors)
 
     def collect(self) -> Iterator[Metric]:
-        """The figures of this moment (prometheus-client)."""
-        yield from self._of_connections()
-        yield from self._of_the_rest()
+        """Return the current metrics (for prometheus-client)."""
+        yield from self._connection_metrics()
+        yield from self._service_metrics()
 
-    def _of_connections(self) -> Iterator[Metric]:
+    def _connection_metrics(self) -> Iterator[Metric]:
         traffic, dispatcher = self._server.traffic, self._server.task_dispatcher
         gauges = {
             "connections": ("Open connections of clients.", len(traffic)),
@@ -118,7 +118,7 @@ class Monitor:
             dropped.add_metric([reason], count)
         yield dropped
 
-    def _of_the_rest(self) -> Iterator[Metric]:
+    def _service_metrics(self) -> Iterator[Metric]:
         refused = CounterMetricFamily(
             "secretsvc_refusals", "Requests that were refused.", labels=["what", "reason"]
         )
@@ -130,9 +130,9 @@ class Monitor:
             "Steps that failed to seal the audit log.",
             value=self._registry.audit_sealer.failures,
         )
-        # A malformed setting must not take the other figures away.
+        # A malformed setting must not hide the other metrics.
         with suppress(ServerMisconfigured):
-            yield _of_the_pool(self._registry.database.engine.pool)
+            yield _pool_metric(self._registry.database.engine.pool)
         with suppress(ServerMisconfigured):
             yield GaugeMetricFamily(
                 "secretsvc_plaintext_max_bytes",
@@ -140,17 +140,17 @@ class Monitor:
                 value=self._registry.service_settings.plaintext_max_bytes,
             )
         with suppress(ServerMisconfigured):
-            yield _of_the_keys(self._registry.load_ring())
+            yield _key_metric(self._registry.load_ring())
         reasons, degraded = self.readiness.state
         yield GaugeMetricFamily("secretsvc_ready", "Whether it is ready.", value=not reasons)
         amiss = GaugeMetricFamily("secretsvc_amiss", "What /ready names.", labels=["reason"])
         for named in (*reasons, *degraded):
             amiss.add_metric([named], 1)
         yield amiss
-        yield from self._as_far_as_known()
+        yield from self._known_gauges()
 
-    def _as_far_as_known(self) -> Iterator[Metric]:
-        """What the last look found out, as far as it did, and what this system tells."""
+    def _known_gauges(self) -> Iterator[Metric]:
+        """Gauges whose value can be unknown: a check failed, or the system does not report it."""
         known = {
             "memory_bytes": (
                 "Memory of the process, without the files that it maps.",
@@ -174,7 +174,7 @@ class Monitor:
                 yield GaugeMetricFamily(f"secretsvc_{name}", help_, value=value)
 
 
-def _of_the_keys(ring: KeyRing) -> Metric:
+def _key_metric(ring: KeyRing) -> Metric:
     # A kid identifies a key and reveals nothing of it.
     keys = GaugeMetricFamily(
         "secretsvc_master_key", "The master keys of this process.", labels=["kid", "state"]
@@ -184,7 +184,7 @@ def _of_the_keys(ring: KeyRing) -> Metric:
     return keys
 
 
-def _of_the_pool(pool: Any) -> Metric:
+def _pool_metric(pool: Any) -> Metric:
     connections = GaugeMetricFamily(
         "secretsvc_database_connections", "Connections to the database.", labels=["state"]
     )

@@ -1,6 +1,6 @@
-"""The operations listener (contract 8.3): `/live`, `/ready`, `/metrics`, whatever the workers are at.
+"""The operations listener (contract 8.3): `/live`, `/ready`, `/metrics`, however busy the workers are.
 
-It has no authentication: it must be reachable by those alone who watch the process.
+It has no authentication: only those who monitor the process must reach it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from waitress.utilities import cleanup_unix_socket
 
 UNIX = "unix:"
-#: How long a client of it may take, and how many it answers at a time.
+#: Seconds that a client has for its request and the answer, and how many clients are served at a time.
 SECONDS = 2.0
 CLIENTS = 16
 
@@ -28,7 +28,7 @@ Answer = tuple[int, str, bytes]
 
 
 class OperationsListener(ThreadingMixIn, TCPServer):
-    """Answers the paths of `pages` to whoever asks; each in a thread of its own, of which there are few."""
+    """Serve the paths of `pages`, each request in a thread of its own: `CLIENTS` at most."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -38,7 +38,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
         """`address` is `host:port` or `unix:/path`. Raises OSError where it cannot be bound."""
         self.pages = pages
         self._free = threading.BoundedSemaphore(CLIENTS)
-        # Those who are served, since when.
+        # When each connection that is being served was accepted.
         self._served: dict[socket.socket, float] = {}
         host, _, port = address.rpartition(":")
         target: Any = (host.strip("[]"), int(port)) if not address.startswith(UNIX) else None
@@ -54,20 +54,20 @@ class OperationsListener(ThreadingMixIn, TCPServer):
 
     @property
     def port(self) -> int | None:
-        """Where it listens; None on a Unix socket."""
+        """The port; None on a Unix socket."""
         return None if self.address_family == socket.AF_UNIX else int(self.socket.getsockname()[1])
 
     def start(self) -> None:
-        """Serves in a thread of its own until `close`."""
+        """Serve in a thread of its own until `close`."""
         threading.Thread(target=self.serve_forever, name="operations", daemon=True).start()
 
     def close(self) -> None:
-        """Ends it."""
+        """Stop serving, and close the socket."""
         self.shutdown()
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Hangs up on those who come while all threads are in use."""
+        """Serve a connection, or close it while all threads are in use."""
         if self._free.acquire(blocking=False):
             self._served[request] = time.monotonic()
             super().process_request(request, client_address)
@@ -75,7 +75,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serves one, and makes room for the next."""
+        """Serve a connection in its thread, and free the thread."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -83,7 +83,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
             self._free.release()
 
     def service_actions(self) -> None:
-        """Hangs up on those whose time is over: a byte now and then would hold a thread for ever."""
+        """Close connections older than `SECONDS`: one byte now and then would keep a thread for ever."""
         latest = time.monotonic() - SECONDS
         for request, began in list(self._served.items()):
             if began < latest:
@@ -91,7 +91,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
                     request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hung up is not logged."""
+        """Log nothing: the client closed the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -112,9 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Logs nothing: it is asked every second."""
+        """Log nothing: monitoring asks every second."""
 
 
 def document(status: int, members: dict[str, object]) -> Answer:
-    """A JSON object."""
+    """Return a JSON object as an answer."""
     return status, "application/json", json.dumps(members).encode()

@@ -1,4 +1,4 @@
-"""Checks that may hang, each in a thread of its own; readers get the last result."""
+"""Periodic checks that can hang: each has a thread of its own, and readers get the last result."""
 
 from __future__ import annotations
 
@@ -13,44 +13,43 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STOP_SECONDS = 1.0
-#: So often whoever waits for a look asks what was heard of it.
-STEP_SECONDS = 0.05
+#: How often a caller that waits for a result looks whether the check hangs.
+POLL_SECONDS = 0.05
 
 
 class PeriodicCheck(Generic[T]):
-    """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
+    """Run `check` again `pause` seconds after it ended; `failed` is the result of one that raises or hangs.
 
-    A `pause` may depend on what was seen.
-    A look of which nothing was heard for `limit` seconds counts as failed while it lasts. So does all before
-    the first.
+    A `pause` can depend on the result. A check hangs when it has reported no progress for `limit`
+    seconds. The result is `failed` before the first check has ended.
     """
 
     def __init__(
         self,
         name: str,
-        look: Callable[[], T],
+        check: Callable[[], T],
         failed: T,
         *,
         pause: float | Callable[[T], float] = 2.0,
         limit: float = 5.0,
     ) -> None:
-        self._name, self._look, self._failed = name, look, failed
+        self._name, self._check, self._failed = name, check, failed
         self._pause, self._limit = pause, limit
-        self._seen, self._began = failed, 0.0
-        # When the look began that saw this, when one was last asked for, and when one last came to its end.
-        self._seen_of, self._asked, self._succeeded = 0.0, 0.0, time.monotonic()
-        # When the last of its steps began that came to its end, and when that was.
-        self._heard_of, self._heard = 0.0, 0.0
+        self._result, self._succeeded = failed, time.monotonic()
+        # Checks are numbered: those that have ended, and the one that a caller waits for.
+        self._ended = self._wanted = 0
+        # When the running check began or last reported progress; None between two checks.
+        self._progress: float | None = None
         self._is_over = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name=f"look-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"check-{name}", daemon=True)
 
     def start(self) -> None:
-        """Begins; the thread ends with the process, or after `stop`."""
+        """Start the thread; it ends with the process, or after `stop`."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Has it end after the look that it is at, for which it waits a moment: it may hold a connection."""
+        """End the thread, and wait a moment for a running check: it can hold a connection."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -58,58 +57,51 @@ class PeriodicCheck(Generic[T]):
             self._thread.join(STOP_SECONDS)
 
     @property
-    def seen(self) -> T:
-        """What was seen last. Never waits."""
-        return self._failed if self._hangs else self._seen
+    def result(self) -> T:
+        """The last result. Never waits."""
+        return self._failed if self._hangs else self._result
 
     def check_now(self) -> T:
-        """What a look sees that begins after the question; waits for it for `limit` seconds.
+        """Run a check that begins after this call, and return its result.
 
-        Where the look takes longer, but a step of it that began after the question has ended, the answer is
-        what the last whole look saw; that takes twice `limit` at most. While a look hangs nobody waits: the
-        answer is `failed`.
+        After twice `limit` a slow check, which still makes progress, leaves the result of the one before. The
+        answer is `failed` as soon as a check hangs.
         """
+        until = time.monotonic() + 2 * self._limit
         with self._changed:
-            self._asked = asked = time.monotonic()
+            wanted = self._wanted = self._ended + (1 if self._progress is None else 2)
             self._changed.notify_all()
-            while not (self._is_told(asked) or self._hangs or _is_over(asked, 2 * self._limit)):
-                self._changed.wait(STEP_SECONDS)
-            return self._seen if max(self._seen_of, self._heard_of) >= asked else self._failed
+            while self._ended < wanted and not self._hangs and time.monotonic() <= until:
+                self._changed.wait(POLL_SECONDS)
+            return self.result
 
-    def heard(self, began: float) -> None:
-        """A step of the look under way, which began then, has ended: it is slow, and does not hang."""
-        self._heard_of, self._heard = began, time.monotonic()
+    def report_progress(self) -> None:
+        """Report that a step of the running check has ended: the check may be slow, but does not hang."""
+        self._progress = time.monotonic()
 
     @property
     def seconds_since_success(self) -> float:
-        """Since a look last ended without raising; at first, since this was made."""
+        """Seconds since a check last ended without raising; before the first, since this was made."""
         return time.monotonic() - self._succeeded
-
-    def _is_told(self, asked: float) -> bool:
-        """Whether a question that was asked then has its answer."""
-        return self._seen_of >= asked or (self._heard_of >= asked and _is_over(asked, self._limit))
 
     @property
     def _hangs(self) -> bool:
-        began = self._began
-        return bool(began) and _is_over(max(began, self._heard), self._limit)
+        progress = self._progress
+        return progress is not None and time.monotonic() > progress + self._limit
 
     def _run(self) -> None:
         while not self._is_over:
-            self._began = began = time.monotonic()
+            with self._changed:
+                self._progress = time.monotonic()
             try:
-                seen = self._look()
+                result = self._check()
                 self._succeeded = time.monotonic()
             except Exception as error:
-                # The text of a database's error may hold what nobody should read here.
+                # The text of a database's error can contain secrets.
                 log.debug("%s: %s", self._name, type(error).__qualname__)
-                seen = self._failed
-            pause = self._pause(seen) if callable(self._pause) else self._pause
+                result = self._failed
+            pause = self._pause(result) if callable(self._pause) else self._pause
             with self._changed:
-                self._seen, self._seen_of, self._began = seen, began, 0.0
+                self._result, self._progress, self._ended = result, None, self._ended + 1
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._is_over or self._asked > self._seen_of, pause)
-
-
-def _is_over(began: float, seconds: float) -> bool:
-    return time.monotonic() > began + seconds
+                self._changed.wait_for(lambda: self._is_over or self._wanted > self._ended, pause)

@@ -1,10 +1,9 @@
-"""Whether the process should be given requests, and why not (contract 8.3)."""
+"""Whether the process is ready for requests, and why not (contract 8.3)."""
 
 from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -35,37 +34,47 @@ SETTINGS = "settings"
 SOME_SETTINGS = "settings_malformed"
 NO_ADMINS = "no_admins"
 
-#: Settings that every request needs, besides those that the authenticator reads.
-EVERY_REQUEST = frozenset({"database_url", "database_pool_size", "database_timeout", "trusted_proxies"})
-EVERY_REQUEST |= {"bootstrap_admins", "last_seen_resolution", "body_max_bytes"}
-#: Settings whose faults have a cause of their own (`KEY`, `NO_SEALING`), or end the start.
-WITH_OWN_CAUSE = frozenset({"key_provider", "audit_seal_seconds", "audit_origin"})
-WITH_OWN_CAUSE |= {"operations_listen", "drain_seconds"}
+#: Settings that every request needs, in addition to those that the authenticator reads.
+EVERY_REQUEST = frozenset(
+    {
+        "database_url",
+        "database_pool_size",
+        "database_timeout",
+        "trusted_proxies",
+        "bootstrap_admins",
+        "last_seen_resolution",
+        "body_max_bytes",
+    }
+)
+#: Settings whose faults have a reason of their own (`KEY`, `NO_SEALING`), or stop the start.
+WITH_OWN_CAUSE = frozenset(
+    {"key_provider", "audit_seal_seconds", "audit_origin", "operations_listen", "drain_seconds"}
+)
 
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
-#: A database that does not answer a statement within that time is not there.
+#: Seconds that the database has for the answer to a statement; after that it is unavailable.
 DATABASE_LIMIT = 1.0
 ENVELOPES_PAUSE = 60.0
 WAITING_PAUSE = 10.0
 
 
 class ReadinessState(NamedTuple):
-    """Why the process is not ready, and what else is amiss; both may be empty."""
+    """Why the process is not ready, and lesser problems; both can be empty."""
 
     reasons: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
 class Readiness:
-    """Looks at everything that may make the process unready; `stopping` tells whether it ends."""
+    """Check everything that can make the process unready; `stopping` returns whether the process stops."""
 
     def __init__(self, registry: ServiceRegistry, stopping: Callable[[], bool]) -> None:
         self._registry, self._stopping = registry, stopping
         # Builds the authenticator's parts here, before several threads could each build them.
         settings_state(registry)
         self._database = PeriodicCheck(
-            "database", self._look_at_database, ReadinessState((NO_DATABASE,)), limit=DATABASE_LIMIT
+            "database", self._check_database, ReadinessState((NO_DATABASE,)), limit=DATABASE_LIMIT
         )
         self._counting = PeriodicCheck("rate limit", registry.authenticator.is_counting, False)
         self._envelopes: PeriodicCheck[int | None] = PeriodicCheck(
@@ -78,48 +87,51 @@ class Readiness:
         self._waiting: PeriodicCheck[float | None] = PeriodicCheck(
             "audit log", lambda: audit_waiting(registry), None, pause=WAITING_PAUSE
         )
-        self._looks: tuple[PeriodicCheck[Any], ...] = (
-            *(self._database, self._counting),
-            *(self._envelopes, self._waiting),
+        self._checks: tuple[PeriodicCheck[Any], ...] = (
+            self._database,
+            self._counting,
+            self._envelopes,
+            self._waiting,
         )
 
     def start(self) -> None:
-        """Begins to look."""
-        for look in self._looks:
-            look.start()
+        """Start the checks."""
+        for check in self._checks:
+            check.start()
 
     def stop(self) -> None:
-        """Ends it."""
-        for look in self._looks:
-            look.stop()
+        """Stop the checks, and close the connection of the database's."""
+        for check in self._checks:
+            check.stop()
         with suppress(ServerMisconfigured):
             self._engine.dispose()
 
     @property
     def state(self) -> ReadinessState:
-        """As of the last looks. Never waits."""
-        return self._state_with(self._database.seen)
+        """The state by the last checks. Never waits."""
+        return self._state_with(self._database.result)
 
     def state_now(self) -> ReadinessState:
-        """With a look at the database that begins now (`PeriodicCheck.check_now`)."""
+        """The state by a check of the database that begins now (`PeriodicCheck.check_now`)."""
         return self._state_with(self._database.check_now())
 
     @property
     def seconds_without_database(self) -> float:
-        """Since the database was last seen."""
+        """Seconds since the last check that the database answered."""
         return self._database.seconds_since_success
 
     @cached_property
     def _engine(self) -> Engine:
+        # A statement that is not answered within the limit raises, which ends the check.
         engine: Engine = self._registry.database.engine_to_watch_by(DATABASE_LIMIT)
-        _listen_for_answers(engine, self._database.heard)
+        event.listen(engine, "after_cursor_execute", lambda *_: self._database.report_progress())
         return engine
 
-    def _look_at_database(self) -> ReadinessState:
+    def _check_database(self) -> ReadinessState:
         with read_once(self._engine) as connection:
             state = database_state(self._registry, connection)
             if READ_ONLY in state.degraded and connection.dialect.name == "postgresql":
-                # A session keeps the default of its beginning: only a new one can tell that this has ended.
+                # A session keeps the default that it began with: only a new one shows that this has ended.
                 connection.invalidate()
             return state
 
@@ -127,7 +139,7 @@ class Readiness:
         states = [ReadinessState((DRAINING,))] if self._stopping() else []
         settings = settings_state(self._registry)
         states += [settings, database, access_keys_state(access_keys_age(self._registry))]
-        if not (self._counting.seen or settings.reasons):
+        if not (self._counting.result or settings.reasons):
             states.append(ReadinessState((), (NO_RATE_LIMIT,)))
         states.append(sealing_state(self._registry))
         return ReadinessState(
@@ -137,25 +149,13 @@ class Readiness:
 
     @property
     def envelopes_under_old_keys(self) -> int | None:
-        """As of the last look; None if it failed."""
-        return self._envelopes.seen
+        """The result of the last check; None if that failed."""
+        return self._envelopes.result
 
     @property
     def audit_waiting_seconds(self) -> float | None:
-        """As of the last look; None if it failed."""
-        return self._waiting.seen
-
-
-def _listen_for_answers(engine: Engine, heard: Callable[[float], None]) -> None:
-    """Each answer shows that the database is there, however long all that is asked of it takes."""
-    asked = 0.0
-
-    def ask(*_: object) -> None:
-        nonlocal asked
-        asked = time.monotonic()
-
-    event.listen(engine, "before_cursor_execute", ask)
-    event.listen(engine, "after_cursor_execute", lambda *_: heard(asked))
+        """The result of the last check; None if that failed."""
+        return self._waiting.result
 
 
 def key_may_seal(registry: ServiceRegistry, connection: Connection) -> bool:
@@ -174,7 +174,7 @@ def schema_revisions(connection: Connection) -> Sequence[str]:
 
 
 def database_state(registry: ServiceRegistry, connection: Connection) -> ReadinessState:
-    """Asks the database. Raises what the driver raises where there is none."""
+    """Return the state by what the database answers. Raises the driver's errors."""
     connection.execute(text("SELECT 1"))
     found_release = recorded(connection)
     degraded = (READ_ONLY,) if _is_read_only(connection) else ()
@@ -208,8 +208,8 @@ def _is_read_only(connection: Connection) -> bool:
 
 
 def envelopes_under_old_keys(registry: ServiceRegistry) -> int:
-    """How many envelopes name another key than the active one."""
-    # Two ranges are read off the index; "not equal" would read the whole table.
+    """Count the envelopes that name another key than the active one."""
+    # Two ranges of the index; "not equal" would read the whole table.
     statement = text("SELECT count(*) FROM secret_version WHERE kid < :kid OR kid > :kid")
     with read_once(registry.database.engine) as connection:
         found: int = connection.execute(statement, {"kid": registry.load_ring().active_kid}).scalar_one()
@@ -237,7 +237,7 @@ def access_keys_age(registry: ServiceRegistry) -> float | None:
 
 
 def access_keys_state(age: float | None) -> ReadinessState:
-    """What an age, in seconds, makes of the process."""
+    """Return the state by the age of the access proxy's keys, in seconds."""
     if age is None:
         return ReadinessState((NO_ACCESS_KEYS,))
     return ReadinessState((), (STALE_ACCESS_KEYS,) if age > STALE_SECONDS else ())
@@ -261,7 +261,7 @@ def settings_state(registry: ServiceRegistry) -> ReadinessState:
             return ReadinessState((SETTINGS,))
         every = not bad and registry.authenticator.has_every_issuer
     except Exception as error:
-        # A storage of rate limits may raise what its library likes; its text may hold a password.
+        # The library of a rate limit's storage can raise anything, with a password in the text.
         log.debug("settings: %s", type(error).__qualname__)
         return ReadinessState((SETTINGS,))
     return ReadinessState() if every else ReadinessState((), (SOME_SETTINGS,))

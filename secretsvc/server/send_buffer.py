@@ -1,4 +1,4 @@
-"""What a connection has still to send: each answer once, as the application gave it."""
+"""The bytes that a connection has still to send, without a copy of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import islice
 
 log = logging.getLogger(__name__)
 
-#: At most so many pieces go to the kernel in one call, and so many bytes before others have a turn.
+#: The most pieces for the kernel in one call, and the most bytes of one connection before the next one.
 PIECES = 16
 MAX_SEND_BYTES = 1024 * 1024
 
@@ -19,13 +19,13 @@ Callback = Callable[[], None]
 
 
 class SendBuffer:
-    """Pieces of the answer to one request, and whom to tell when all has left. Not locked by itself.
+    """Pieces of the answer to one request, and callbacks for when all is sent. The caller locks it.
 
-    `owe` is told of each byte that comes and goes.
+    `count` is called with the number of bytes that were added, or, negative, sent or discarded.
     """
 
-    def __init__(self, owe: Callable[[int], None]) -> None:
-        self._owe = owe
+    def __init__(self, count: Callable[[int], None]) -> None:
+        self._count = count
         self._pieces: deque[memoryview] = deque()
         self._callbacks: list[Callback] = []
         self.pending = 0
@@ -33,46 +33,46 @@ class SendBuffer:
         self._sent = 0
 
     def append(self, data: bytes) -> None:
-        """Keeps the bytes themselves, no copy."""
+        """Append bytes, without a copy."""
         if not self.pending:
             self._began = self._moved = time.monotonic()
             self._sent = 0
         self._pieces.append(memoryview(data))
         self.pending += len(data)
-        self._owe(len(data))
+        self._count(len(data))
 
-    def then(self, callbacks: list[Callback]) -> None:
-        """Has them called when what was appended until now has left."""
+    def call_when_sent(self, callbacks: list[Callback]) -> None:
+        """Add callbacks for when everything appended so far is sent or discarded."""
         self._callbacks += callbacks
 
     def send(self, connection: socket.socket) -> list[Callback]:
-        """Sends what the kernel takes at once; whom to tell now. Raises OSError other than "try again"."""
-        turn = 0
-        while self._pieces and turn < MAX_SEND_BYTES:
+        """Send what the kernel accepts now; return the callbacks to call. Raises OSError."""
+        total = 0
+        while self._pieces and total < MAX_SEND_BYTES:
             try:
                 sent = connection.sendmsg(list(islice(self._pieces, PIECES)))
             except BlockingIOError:
                 break
-            turn += sent
+            total += sent
             self._skip(sent)
-        return [] if self.pending else self._taken()
+        return [] if self.pending else self._take_callbacks()
 
-    def give_up(self) -> list[Callback]:
-        """Forgets what was not sent; whom to tell."""
+    def discard(self) -> list[Callback]:
+        """Discard what was not sent; return the callbacks to call."""
         self._pieces.clear()
-        self._owe(-self.pending)
+        self._count(-self.pending)
         self.pending = 0
-        return self._taken()
+        return self._take_callbacks()
 
     def unread_for(self, now: float) -> float:
-        """For how long nothing of it was taken, in seconds; 0 if there is nothing to take."""
+        """Return the seconds since the client last accepted bytes; 0 if nothing is pending."""
         return now - self._moved if self.pending else 0.0
 
     def is_slow(self, now: float, grace: float, rate: int) -> bool:
-        """Whether less was taken than `rate` bytes a second, after `grace` seconds."""
+        """Return whether the client accepts less than `rate` bytes a second, after `grace` seconds."""
         return bool(self.pending) and now - self._began > grace + self._sent / rate
 
-    def _taken(self) -> list[Callback]:
+    def _take_callbacks(self) -> list[Callback]:
         due, self._callbacks = self._callbacks, []
         return due
 
@@ -80,7 +80,7 @@ class SendBuffer:
         self._moved = time.monotonic()
         self._sent += sent
         self.pending -= sent
-        self._owe(-sent)
+        self._count(-sent)
         while sent:
             piece = self._pieces.popleft()
             if len(piece) > sent:
@@ -89,7 +89,7 @@ class SendBuffer:
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:
-    """Calls each; one that fails keeps nobody else from being told."""
+    """Call each; one that fails is logged, and the others are still called."""
     for callback in callbacks:
         try:
             callback()

@@ -64,12 +64,12 @@ class Server:
         self.effective_port = self.listeners[0].effective_port
         self._told_to_stop = threading.Event()
         self._has_ended = False
-        # Nobody may wake a loop whose descriptors are closed; reentrant, for a signal comes at any point.
+        # A loop whose descriptors are closed must not be woken; reentrant, for a signal arrives at any point.
         self._ending = threading.RLock()
         self._drain, self._ends_at = limits.drain_seconds, 0.0
-        #: The threads beside those that serve, if there is anything to look after.
+        #: The threads next to those that serve; None without an application of ours.
         self.watch: Monitor | None = None
-        #: When the event loop last turned, by the monotonic clock.
+        #: When the event loop last ran, by the monotonic clock.
         self.alive_at = time.monotonic()
 
     @property
@@ -78,7 +78,7 @@ class Server:
         return self._told_to_stop.is_set()
 
     def stop(self, drain: float | None = None) -> None:
-        """Begins the stop, with `drain` seconds instead of its own; for any thread, and for signals."""
+        """Begin to stop, with `drain` seconds instead of the setting; for any thread and signal handlers."""
         self._drain = self._drain if drain is None else drain
         self._told_to_stop.set()
         with self._ending:
@@ -86,7 +86,7 @@ class Server:
                 self.listeners[0].pull_trigger()
 
     def run(self) -> None:
-        """Serves; returns when it was told to stop and everything under way is done, or out of time."""
+        """Serve until `stop`; return once the in-flight requests are done, or the drain time has passed."""
         self._heed_signals()
         _allow_descriptors(self.adj.connection_limit + OTHER_DESCRIPTORS)
         if self.watch is not None:
@@ -104,7 +104,7 @@ class Server:
                 self.watch.stop()
 
     def turn(self) -> None:
-        """One turn of the event loop: waits for events and handles them."""
+        """Run the event loop once: wait for events and handle them."""
         wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:
@@ -134,7 +134,7 @@ class Server:
         self.traffic.stopping = True
         self._ends_at = time.monotonic() + self._drain
         for listener in self.listeners:
-            # Those in the queue of a socket that is closed would meet a reset; systemd keeps its own open.
+            # Clients in the queue of a closed socket would be reset; systemd keeps its own sockets open.
             if listener.ours:
                 listener.accept_all()
             wasyncore.dispatcher.close(listener)

@@ -19,17 +19,17 @@ FRAMES = 4
 
 
 class Parser(AnsweringParser):
-    """Refuses a body over the limit as soon as it is announced or, chunked, has come so far.
+    """Refuse a body over the limit as soon as its header announces it or, chunked, it exceeds the limit.
 
-    Waitress counts the frames of a chunked body as if they were part of it, and a line between two frames
-    may be of any length. `adj.body_bytes` is the limit.
+    Waitress counts the frames of a chunked body as part of it, and does not limit a line between two frames.
+    `adj.body_bytes` is the limit.
     """
 
     error: object
     body_rcv: Any
 
     def received(self, data: bytes) -> int:
-        """How many of the bytes belong to this request."""
+        """Parse bytes; return how many belong to this request."""
         consumed: int = super().received(data)
         if self.error is None and self.body_rcv is not None and self._is_too_large():
             self.error = RequestEntityTooLarge("over the limit")
@@ -48,16 +48,16 @@ class Parser(AnsweringParser):
         return self.body_rcv is not None and not self.completed
 
     @property
-    def held(self) -> int:
-        """The bytes that it keeps."""
+    def buffered_bytes(self) -> int:
+        """The bytes of the request that are in memory."""
         if self.body_rcv is None:
             return len(self.header_plus)
         between = len(self.body_rcv.control_line) + len(self.body_rcv.trailer) if self.chunked else 0
         return len(self.body_rcv) + between
 
 
-class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
-    """What both kinds of task do: tell the channel when they are done, and end the connection at a stop."""
+class _ChannelTask(BaseTask):  # type: ignore[misc]  # it has no types of its own
+    """The base of both tasks: report the end of the answer, and close the connection at a stop."""
 
     channel: HTTPChannel
     request: HTTPRequestParser
@@ -67,26 +67,26 @@ class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
         self.on_sent: list[Callable[[], None]] = []
 
     def service(self) -> None:
-        """Executes the request; however that ends, its bytes are given back and its answer is sent."""
+        """Execute the request; however that ends, release its bytes and send its answer."""
         try:
             super().service()
         finally:
-            self.channel.answered(self.on_sent)
+            self.channel.finish_answer(self.on_sent)
 
     def build_response_header(self) -> bytes:
-        """Tells the client that the connection ends where the process does."""
+        """Return the header; while the process stops it announces the end of the connection."""
         if self.channel.traffic.stopping:
-            # As if the client had asked for it: waitress says it in the words of either version.
+            # As if the client had asked for it: waitress then writes the header for either version of HTTP.
             self.request.headers["CONNECTION"] = "close"
         header: bytes = super().build_response_header()
         return header
 
 
-class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of its own
-    """A request to the application."""
+class Task(_ChannelTask, WSGITask):  # type: ignore[misc]  # it has no types of its own
+    """Execute a request by the application."""
 
     def get_environment(self) -> dict[str, object]:
-        """Return the WSGI environ with our list, and without a file wrapper, which would stay open."""
+        """Return the WSGI environ with `ON_SENT`, and without a file wrapper, which would stay open."""
         is_new = self.environ is None
         environ: dict[str, object] = super().get_environment()
         if is_new:
@@ -95,11 +95,11 @@ class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of it
         return environ
 
     def set_close_on_finish(self) -> None:
-        """Ends the connection, but not because an answer without a body has no length (RFC 9112, 6.3)."""
+        """Close the connection, but not because an answer without a body has no length (RFC 9112, 6.3)."""
         is_asked = self.request.headers.get("CONNECTION", "").lower() == "close"
         if self.has_body or is_asked or self.version != "1.1":
             super().set_close_on_finish()
 
 
-class ErrorTask(_Answering, EnvelopeErrorTask):
-    """A request that the server answers by itself."""
+class ErrorTask(_ChannelTask, EnvelopeErrorTask):
+    """Answer a request without the application, because it is malformed or over a limit."""

@@ -377,6 +377,20 @@ def test_a_storage_whose_library_is_missing_fails(make_service, monkeypatch):
     assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found.text
 
 
+def test_a_file_of_keys_that_cannot_be_used_is_a_warning(make_service, tmp_path):
+    path = tmp_path / "keys.json"
+    path.write_text("no object")
+    service = make_service(ACCESS_JWKS_URL="http://127.0.0.1:1/keys", ACCESS_JWKS_CACHE=str(path))
+    (found,) = check_settings(service.app.registry)
+    assert found.level is Level.WARN
+    assert found.text.startswith("the file of ACCESS_JWKS_CACHE is not used: JSONDecodeError")
+
+
+def test_a_full_environment_that_cannot_be_exported_is_a_warning(check):
+    ((level, told),) = check(PLAINTEXT_MAX_BYTES="1000")[1]["settings"]
+    assert (level, "a full environment cannot be exported" in told) == ("warn", True)
+
+
 def test_settings_that_contradict_each_other_fail(check):
     code, found = check(MASTER_KEY_FILE="/some/key", BODY_MAX_BYTES="10", DRAIN_SECONDS="500")
     assert [level for level, _ in found["settings"]] == ["fail", "fail", "warn"]

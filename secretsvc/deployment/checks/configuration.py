@@ -18,15 +18,7 @@ from secretsvc.authentication.workload_issuers import workload_keys
 from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.deployment.checks.contradictions import NAME as SETTINGS
 from secretsvc.deployment.checks.contradictions import contradictions
-from secretsvc.deployment.checks.findings import (
-    Complaints,
-    Finding,
-    Level,
-    complaints,
-    fail,
-    ok,
-    warn,
-)
+from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import docs_page
 from secretsvc.kernel.settings import Settings
@@ -40,55 +32,62 @@ _READ, _WRITE = stat.S_IRGRP | stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH
 
 def check_settings(registry: ServiceRegistry) -> Iterator[Finding]:
     """Settings that are missing, malformed or contradictory, of workload issuers too."""
-    settings, answers = registry.service_settings, True
-    with complaints() as found:
-        report_settings(settings)
-        stops = bool(settings_state(registry).reasons)
-        with suppress(ServerMisconfigured):
-            answers = stops or registry.authenticator.is_counting()
-    amiss = found.findings(SETTINGS, f"{docs_page('settings.md')} says what it takes", stops=stops)
-    if stops and all(one.level is not Level.FAIL for one in amiss):
-        amiss.append(fail(SETTINGS, "RATE_LIMIT_STORAGE cannot be used: correct its URL", stops))
-    if not answers:
+    settings = registry.service_settings
+    report_settings(settings)
+    stops = bool(settings_state(registry).reasons)
+    advice = f"{docs_page('settings.md')} says what it takes"
+    found = [fail(SETTINGS, f"{problem}: {advice}", stops) for problem in settings.take_problems()]
+    if stops and not found:
+        found = [fail(SETTINGS, "RATE_LIMIT_STORAGE cannot be used: correct its URL", stops)]
+    with suppress(ServerMisconfigured):
+        found += _degraded(registry, stops=stops)
+    found += contradictions(settings)
+    yield from found or [ok(SETTINGS, "none is missing, malformed or contradicts another")]
+
+
+def _degraded(registry: ServiceRegistry, *, stops: bool) -> Iterator[Finding]:
+    """Whether the file of keys and the storage of counts can be used; the service does without."""
+    problem = registry.authenticator.keys.problem
+    if problem is not None:
+        yield warn(SETTINGS, f"the file of ACCESS_JWKS_CACHE is not used: {problem}: delete the file")
+    if not stops and not registry.authenticator.is_counting():
         told = "the storage of RATE_LIMIT_STORAGE does not answer"
-        amiss.append(warn(SETTINGS, f"{told}: until it does, each process counts alone"))
-    amiss += contradictions(settings)
-    yield from amiss or [ok(SETTINGS, "none is missing, malformed or contradicts another")]
+        yield warn(SETTINGS, f"{told}: until it does, each process counts alone")
 
 
 def check_key(registry: ServiceRegistry) -> Iterator[Finding]:
-    """Whether the key provider gives the keys; whether one is in use is for the database to say."""
-    kid = None
-    with complaints() as found, suppress(ServerMisconfigured):
-        kid = registry.load_ring().active_kid
-    if kid is not None:
-        yield ok("key", f"the key provider gives master key {kid}")
-        return
-    advice = "give the key, or make a first one by secretsvc-server keygen"
-    yield from found.findings("key", advice) or [fail("key", f"the keys are not fit: {advice}")]
+    """Whether the key provider gives the keys; `check_database` reports whether they are in use."""
+    try:
+        yield ok("key", f"the key provider gives master key {registry.load_ring().active_kid}")
+    except ServerMisconfigured:
+        advice = "give the key, or make a first one by secretsvc-server keygen"
+        problems = registry.service_settings.take_problems() or ["the keys are not fit"]
+        yield from [fail("key", f"{problem}: {advice}") for problem in problems]
 
 
 def check_key_sources(settings: Settings) -> Iterator[Finding]:
     """Fetches the signing keys of the access proxy and of each workload issuer, once."""
     for whose, make in _key_caches(settings):
-        cache = None
-        with complaints() as found, suppress(ServerMisconfigured):
+        try:
             cache = make()
-            _fetch(cache, found)
-        if cache is None:
+        except ServerMisconfigured:
             yield fail("key source", f"that of {whose} cannot be asked: mend its settings first")
-        elif cache.age is not None:
+            continue
+        _fetch(cache)
+        if cache.age is not None:
             yield ok("key source", f"{whose} gives its keys")
         else:
             advice = "let this machine reach the source, or mend the setting of its URL"
-            told = [record.getMessage().strip() for record in found.records] or [f"{whose} gave none in time"]
-            yield fail("key source", f"{'; '.join(told)}: {advice}")
+            told = f"{whose} gave none in time"
+            if cache.problem is not None:
+                told = f"{whose}'s keys could not be fetched: {cache.problem}"
+            yield fail("key source", f"{told}: {advice}")
 
 
-def _fetch(cache: KeyCache, found: Complaints) -> None:
+def _fetch(cache: KeyCache) -> None:
     cache.prepare()
     end = time.monotonic() + DEADLINE + 0.5
-    while cache.age is None and not found.records and time.monotonic() < end:
+    while cache.age is None and cache.problem is None and time.monotonic() < end:
         time.sleep(0.02)
 
 
@@ -100,9 +99,9 @@ def _key_caches(settings: Settings) -> Iterator[tuple[str, Callable[[], KeyCache
 
 
 def check_files(settings: Settings, ini: str) -> Iterator[Finding]:
-    """Which files with secrets in them others than their owner may read, and which of ours they may write."""
-    amiss = [*_open_files(settings, ini)]
-    yield from amiss or [ok("files", "no file of the service is open to group or others")]
+    """Whether others than their owner can read files with secrets, or write to files of the service."""
+    found = [*_open_files(settings, ini)]
+    yield from found or [ok("files", "no file of the service is open to group or others")]
 
 
 def _open_files(settings: Settings, ini: str) -> Iterator[Finding]:
@@ -114,7 +113,7 @@ def _open_files(settings: Settings, ini: str) -> Iterator[Finding]:
 
 
 def _modes(settings: Settings, ini: str) -> Iterator[tuple[str, int]]:
-    """Of each file the bits that matter: who may read what holds no secret does not."""
+    """Yield the mode of each file; without a secret in it, without the bits for reading."""
     with suppress(ServerMisconfigured):
         yield from open_to_others(settings.database_url)
     watched: list[tuple[str | Path, bool]] = [(ini, _holds_secrets(settings))]

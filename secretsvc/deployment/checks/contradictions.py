@@ -10,6 +10,7 @@ from pathlib import Path
 from secretsvc.deployment.checks.findings import Finding, fail, warn
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
+from secretsvc.registry import unexportable_bytes
 
 NAME = "settings"
 UNITS, UNIT_NAMES = Path("/etc/systemd/system"), ("secretsvc.service", "secretsvc@.service")
@@ -33,7 +34,7 @@ _UNITS_OF_TIME = {
 
 def contradictions(settings: Settings, units: Path = UNITS) -> Iterator[Finding]:
     """Return a finding for each; settings that are malformed are not compared."""
-    for compare in (_unused_keys, _small_bodies):
+    for compare in (_unused_keys, _small_bodies, _small_plaintext):
         with suppress(ServerMisconfigured):
             yield from compare(settings)
     with suppress(ServerMisconfigured):
@@ -56,6 +57,13 @@ def _small_bodies(settings: Settings) -> Iterator[Finding]:
     if settings.body_max_bytes < settings.secret_max_bytes:
         told = "BODY_MAX_BYTES is below SECRET_MAX_BYTES, so that no request can carry the longest value"
         yield fail(NAME, f"{told}: raise it, or lower SECRET_MAX_BYTES")
+
+
+def _small_plaintext(settings: Settings) -> Iterator[Finding]:
+    full = unexportable_bytes(settings)
+    if full:
+        told = f"a quarter of PLAINTEXT_MAX_BYTES is below {full} bytes"
+        yield warn(NAME, f"{told}, so that a full environment cannot be exported: raise it")
 
 
 def _short_stops(drain: int, units: Path) -> Iterator[Finding]:

@@ -23,16 +23,15 @@ class Slow:
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.is_slow = clock, False
-        self.look = PeriodicCheck("slow", self._look, FAILED, pause=0.01, limit=LIMIT)
+        self.check = PeriodicCheck("slow", self._check, FAILED, pause=0.01, limit=LIMIT)
         self.pool = ThreadPoolExecutor(1)
         self._begun, self._ends = threading.Semaphore(0), threading.Semaphore(0)
 
-    def _look(self) -> str:
+    def _check(self) -> str:
         while self.is_slow:
-            began = self.clock.now
             self._begun.release()
             self._ends.acquire(timeout=PATIENCE)
-            self.look.heard(began)
+            self.check.report_progress()
         return SEEN
 
     def wait_for_a_step(self) -> None:
@@ -47,15 +46,15 @@ class Slow:
 
     def ask(self) -> Future[str]:
         """A question that has been put and may not be answered yet."""
-        self.clock.advance(0.01)
-        answer = self.pool.submit(self.look.check_now)
-        assert eventually(lambda: self.look._asked == self.clock.now)
+        before = self.check._wanted
+        answer = self.pool.submit(self.check.check_now)
+        assert eventually(lambda: self.check._wanted > before or answer.done())
         return answer
 
     def end(self) -> None:
         self.is_slow = False
         self._ends.release()
-        self.look.stop()
+        self.check.stop()
         self.pool.shutdown()
 
 
@@ -63,36 +62,43 @@ class Slow:
 def slow(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     monkeypatch.setattr(periodic_check, "time", SimpleNamespace(monotonic=clock))
     made = Slow(clock)
-    made.look.start()
-    assert eventually(lambda: made.look.seen == SEEN)
+    made.check.start()
+    assert eventually(lambda: made.check.result == SEEN)
     yield made
     made.end()
 
 
-def test_while_each_step_is_heard_in_time_the_last_whole_look_holds_however_long_this_one_takes(
-    slow: Slow,
-) -> None:
-    slow.is_slow = True
-    slow.wait_for_a_step()
-    for _ in range(2):
-        answer = slow.ask()
-        # The step under way began before the question. The next one answers it once the limit has passed.
-        slow.end_step_after(0.4 * LIMIT)
-        slow.end_step_after(0.4 * LIMIT)
-        with pytest.raises(TimeoutError):
-            answer.result(0.2)
-        slow.end_step_after(0.4 * LIMIT)
-        assert answer.result(PATIENCE) == SEEN
-        assert slow.look.seen == SEEN
-
-
-def test_while_nothing_is_heard_of_a_step_it_has_failed_and_nobody_waits_for_it_twice(slow: Slow) -> None:
+def test_a_slow_check_that_makes_progress_leaves_the_result_of_the_one_before(slow: Slow) -> None:
     slow.is_slow = True
     slow.wait_for_a_step()
     answer = slow.ask()
-    assert slow.look.seen == SEEN
-    slow.clock.advance(LIMIT)
+    for _ in range(4):
+        slow.end_step_after(0.45 * LIMIT)
+    with pytest.raises(TimeoutError):
+        answer.result(0.2)
+    slow.end_step_after(0.45 * LIMIT)
+    assert answer.result(PATIENCE) == SEEN
+    assert slow.check.result == SEEN
+
+
+def test_a_check_without_progress_has_failed_and_nobody_waits_for_it_twice(slow: Slow) -> None:
+    slow.is_slow = True
+    slow.wait_for_a_step()
+    answer = slow.ask()
+    assert slow.check.result == SEEN
+    slow.clock.advance(LIMIT + 0.1)
     assert answer.result(PATIENCE) == FAILED
     # The clock stands still: a question that had to wait would get no answer.
     assert slow.ask().result(PATIENCE) == FAILED
-    assert slow.look.seen == FAILED
+    assert slow.check.result == FAILED
+
+
+def test_a_check_that_began_before_the_question_does_not_answer_it(slow: Slow) -> None:
+    slow.is_slow = True
+    slow.wait_for_a_step()
+    answer = slow.ask()
+    ended = slow.check._ended
+    slow.is_slow = False
+    slow._ends.release()
+    assert answer.result(PATIENCE) == SEEN
+    assert slow.check._ended >= ended + 2
