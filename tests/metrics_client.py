@@ -59,7 +59,7 @@ class Operator:
     def agree(self, ready: dict[str, Any]) -> bool:
         """Whether the figures say what `/ready` said."""
         found = self.figures()
-        amiss = {name[1] for name in found if name[0] == "secretsvc_amiss"}
+        amiss = {name[1] for name in found if name[0] == "secretsvc_readiness_problem"}
         told = {*ready["reasons"], *ready["degraded"]}
         return found["secretsvc_ready",] == ready["ready"] and amiss == told
 

@@ -23,6 +23,17 @@ from secretsvc.web.request import ServiceRegistry
 #: The event loop runs at least once a second; after that many seconds without it, it hangs.
 DEAD_SECONDS = 30.0
 KEYS_PAUSE = 1.0
+#: Former names of metrics, which stay beside the new ones for one release; former names of labels.
+FORMER_NAMES = {
+    "secretsvc_readiness_problem": "secretsvc_amiss",
+    "secretsvc_rejected_requests": "secretsvc_refusals",
+    "secretsvc_pending_response_bytes": "secretsvc_answer_bytes",
+    "secretsvc_buffered_request_bytes": "secretsvc_request_bytes",
+    "secretsvc_requests_queued": "secretsvc_requests_waiting",
+    "secretsvc_audit_unsealed_age_seconds": "secretsvc_audit_waiting_seconds",
+    "secretsvc_envelopes_to_rekey": "secretsvc_envelopes_under_old_keys",
+}
+FORMER_LABELS = {"kind": "what"}
 
 
 class Monitor:
@@ -92,9 +103,11 @@ class Monitor:
         return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry.metrics.collectors)
 
     def collect(self) -> Iterator[Metric]:
-        """Return the current metrics (for prometheus-client)."""
-        yield from self._connection_metrics()
-        yield from self._service_metrics()
+        """Return the current metrics (for prometheus-client), with their former names beside the new ones."""
+        for metric in (*self._connection_metrics(), *self._service_metrics()):
+            yield metric
+            if metric.name in FORMER_NAMES:
+                yield _under_former_name(metric)
 
     def _connection_metrics(self) -> Iterator[Metric]:
         traffic, dispatcher = self._server.traffic, self._server.task_dispatcher
@@ -104,9 +117,9 @@ class Monitor:
                 "Bytes of values that are held until their answers have left.",
                 self._registry.plaintext_budget.held,
             ),
-            "request_bytes": ("Bytes of requests that are held.", traffic.request_bytes),
-            "answer_bytes": ("Bytes of answers that clients have not taken yet.", traffic.answer_bytes),
-            "requests_waiting": ("Whole requests that no thread has taken yet.", len(dispatcher.queue)),
+            "buffered_request_bytes": ("Bytes of requests in memory.", traffic.request_bytes),
+            "pending_response_bytes": ("Bytes of responses that are not sent yet.", traffic.answer_bytes),
+            "requests_queued": ("Whole requests that wait for a thread.", len(dispatcher.queue)),
             "threads_busy": ("Threads that serve a request.", dispatcher.active_count),
         }
         for name, (help_, value) in gauges.items():
@@ -120,7 +133,7 @@ class Monitor:
 
     def _service_metrics(self) -> Iterator[Metric]:
         refused = CounterMetricFamily(
-            "secretsvc_refusals", "Requests that were refused.", labels=["what", "reason"]
+            "secretsvc_rejected_requests", "Requests that were rejected.", labels=["kind", "reason"]
         )
         for reason, count in self._registry.refusals.totals().items():
             refused.add_metric(list(reason.value), count)
@@ -143,10 +156,12 @@ class Monitor:
             yield _key_metric(self._registry.load_ring())
         reasons, degraded = self.readiness.state
         yield GaugeMetricFamily("secretsvc_ready", "Whether it is ready.", value=not reasons)
-        amiss = GaugeMetricFamily("secretsvc_amiss", "What /ready names.", labels=["reason"])
-        for named in (*reasons, *degraded):
-            amiss.add_metric([named], 1)
-        yield amiss
+        problems = GaugeMetricFamily(
+            "secretsvc_readiness_problem", "Problems that /ready names.", labels=["reason"]
+        )
+        for reason in (*reasons, *degraded):
+            problems.add_metric([reason], 1)
+        yield problems
         yield from self._known_gauges()
 
     def _known_gauges(self) -> Iterator[Metric]:
@@ -160,11 +175,11 @@ class Monitor:
                 "Since the access proxy's keys were seen at their source.",
                 access_keys_age(self._registry),
             ),
-            "envelopes_under_old_keys": (
+            "envelopes_to_rekey": (
                 "Envelopes that are not under the active master key.",
                 self.readiness.envelopes_under_old_keys,
             ),
-            "audit_waiting_seconds": (
+            "audit_unsealed_age_seconds": (
                 "Since the oldest audit record was made that is not sealed.",
                 self.readiness.audit_waiting_seconds,
             ),
@@ -172,6 +187,15 @@ class Monitor:
         for name, (help_, value) in known.items():
             if value is not None:
                 yield GaugeMetricFamily(f"secretsvc_{name}", help_, value=value)
+
+
+def _under_former_name(metric: Metric) -> Metric:
+    name = FORMER_NAMES[metric.name]
+    former = Metric(name, f"Former name of {metric.name}.", metric.type)
+    for sample in metric.samples:
+        labels = {FORMER_LABELS.get(label, label): value for label, value in sample.labels.items()}
+        former.add_sample(sample.name.replace(metric.name, name, 1), labels, sample.value)
+    return former
 
 
 def _key_metric(ring: KeyRing) -> Metric:

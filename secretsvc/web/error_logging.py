@@ -103,9 +103,11 @@ def unexpected(error: BaseException, request: Request) -> Failure:
     if before is not None:
         told = f"unexpected {failure.cause} at {failure.location}"
         stack = "".join(traceback.format_tb(error.__traceback__))
-        fields = {"message": told, "request_id": request.request_id, "held_back": before, "traceback": stack}
+        # `held_back` is the former name, beside the new one for one release.
+        counts = {"suppressed": before, "held_back": before}
+        fields = {"message": told, "request_id": request.request_id, **counts, "traceback": stack}
         values = (told, request.request_id, before, stack)
-        log.error("%s, request %s, %d held back since the last\n%s", *values, extra={"fields": fields})
+        log.error("%s, request %s, %d suppressed since the last\n%s", *values, extra={"fields": fields})
     return failure
 
 

@@ -189,7 +189,8 @@ def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_tracebac
     (location,) = {line["location"] for line in made}
     assert location.startswith("secretsvc/")
     (traceback,) = others(caplog)
-    assert (traceback.fields["request_id"], traceback.fields["held_back"]) == ("r-0", 0)
+    fields = traceback.fields
+    assert (fields["request_id"], fields["suppressed"], fields["held_back"]) == ("r-0", 0, 0)
     assert location.rpartition(":")[0] in traceback.fields["traceback"]
     assert CANARY not in caplog.text
 

@@ -45,7 +45,7 @@ def test_a_database_that_only_reads_is_amiss_and_no_reason_to_stop(make_service)
     url = f"{service.url}{'&' if '?' in service.url else '?'}options=-cdefault_transaction_read_only%3Don"
     with watched(service.restarted(**{"SQLALCHEMY.URL": url, **LISTENING})) as operator:
         operator.until(200, degraded=["database_read_only"])
-        assert figure(operator, "secretsvc_amiss", "database_read_only") == 1
+        assert figure(operator, "secretsvc_readiness_problem", "database_read_only") == 1
         assert figure(operator, "secretsvc_ready") == 1
 
 
@@ -82,7 +82,7 @@ def test_envelopes_under_the_old_key_are_counted_while_a_rotation_is_under_way(m
     service = make_service()
     fill(arrange(service))
     with watched(rotated(service, **LISTENING)) as operator:
-        assert eventually(lambda: figure(operator, "secretsvc_envelopes_under_old_keys"), pause=0.05)
+        assert eventually(lambda: figure(operator, "secretsvc_envelopes_to_rekey"), pause=0.05)
 
 
 @pytest.mark.slow
@@ -93,8 +93,8 @@ def test_after_a_rekey_no_envelope_is_under_the_old_key(make_service):
     assert now.user().post("/admin/rekey", {"limit": 1_000}).json["remaining"] == 0
     with watched(now) as operator:
         # The first look at the envelopes comes after the start; until then there is no figure.
-        assert eventually(lambda: ("secretsvc_envelopes_under_old_keys",) in operator.figures(), pause=0.05)
-        assert figure(operator, "secretsvc_envelopes_under_old_keys") == 0
+        assert eventually(lambda: ("secretsvc_envelopes_to_rekey",) in operator.figures(), pause=0.05)
+        assert figure(operator, "secretsvc_envelopes_to_rekey") == 0
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(ma
     service = make_service()
     log(service, created_at=now_ms() - 7_200_000)
     with watched(service.restarted(MASTER_KEY="", **LISTENING)) as operator:
-        waiting = "secretsvc_audit_waiting_seconds"
+        waiting = "secretsvc_audit_unsealed_age_seconds"
         assert eventually(lambda: (figure(operator, waiting) or 0) >= 7_200, pause=0.05)
     assert "the audit log is not being sealed: SERVER_MISCONFIGURED" in caplog.text
 
@@ -136,11 +136,11 @@ def test_requests_that_find_no_thread_wait_and_have_taken_long_afterwards(make_s
         operator.until(200)
         with service.engine.connect(), service.engine.connect():
             answers = [clients.submit(asked, operator, issuer) for _ in range(4)]
-            assert eventually(lambda: figure(operator, "secretsvc_requests_waiting") == 2, pause=0.05)
+            assert eventually(lambda: figure(operator, "secretsvc_requests_queued") == 2, pause=0.05)
             assert figure(operator, "secretsvc_threads_busy") == 2
             time.sleep(0.1)
         assert all("200 OK" in answer.result() for answer in answers)
-        assert figure(operator, "secretsvc_requests_waiting") == 0
+        assert figure(operator, "secretsvc_requests_queued") == 0
         assert (figure(operator, "secretsvc_request_seconds_sum", "/projects") or 0) >= 0.2
 
 

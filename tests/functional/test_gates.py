@@ -79,7 +79,7 @@ def test_a_storage_that_is_not_asked_may_be_anything(make_service):
 def test_a_setting_that_some_requests_need_degrades(make_service, malformed):
     with watched(make_service(**LISTENING, **malformed)) as operator:
         operator.until(200, degraded=["settings_malformed"])
-        assert operator.figures()["secretsvc_amiss", "settings_malformed"] == 1
+        assert operator.figures()["secretsvc_readiness_problem", "settings_malformed"] == 1
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from waiting import eventually, least_seconds
 
 from secretsvc.authentication.jwks import FIRST_PAUSE
 from secretsvc.db.schema import REVISION
+from secretsvc.server.monitoring import FORMER_NAMES
 from secretsvc.server.operations_listener import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 from secretsvc.server.server import make_configured_server
@@ -99,7 +100,7 @@ def test_without_a_database_it_is_not_ready(watch, tmp_path):
     with watch(**{"SQLALCHEMY.URL": url}) as operator:
         operator.until(503, reasons=["database_unavailable"])
         assert operator.ask("/live").status == 200
-        assert operator.figures()["secretsvc_amiss", "database_unavailable"] == 1
+        assert operator.figures()["secretsvc_readiness_problem", "database_unavailable"] == 1
 
 
 @pytest.mark.slow
@@ -161,7 +162,7 @@ def test_a_rate_limit_that_nobody_can_count_is_no_reason_to_stop(watch):
 def test_a_setting_that_stops_the_sealing_is_told_and_no_reason_to_stop(watch, malformed):
     with watch(**malformed) as operator:
         operator.until(200, degraded=["audit_settings_malformed"])
-        assert operator.figures()["secretsvc_amiss", "audit_settings_malformed"] == 1
+        assert operator.figures()["secretsvc_readiness_problem", "audit_settings_malformed"] == 1
 
 
 @pytest.mark.slow
@@ -271,7 +272,7 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
             head = f"GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{HEADER}: {bearer}\r\n\r\n"
             exchange(port, head.encode())
         exchange(port, b"HIDDEN / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-        assert eventually(lambda: ("secretsvc_envelopes_under_old_keys",) in operator.figures())
+        assert eventually(lambda: ("secretsvc_envelopes_to_rekey",) in operator.figures())
         told, found = operator.ask("/metrics"), operator.figures()
     assert not re.search("hidden", told.body.decode(), re.IGNORECASE)
     environment = "/projects/{project}/environments/{env}"
@@ -285,15 +286,18 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert found[requests, "GET", "other", "401"] == 1
     assert found[requests, "OTHER", "other", "401"] == 1
     assert found["secretsvc_denials_total",] == 1
-    assert found["secretsvc_refusals_total", "malformed", "assertion"] == 1
-    assert found["secretsvc_envelopes_under_old_keys",] == 0
-    assert found["secretsvc_audit_waiting_seconds",] < SOON
+    assert found["secretsvc_rejected_requests_total", "assertion", "malformed"] == 1
+    assert found["secretsvc_envelopes_to_rekey",] == 0
+    assert found["secretsvc_audit_unsealed_age_seconds",] < SOON
     assert found["secretsvc_sealing_failures_total",] == 0
     assert found["secretsvc_request_seconds_count", f"{environment}/secrets"] == 2
-    assert found["secretsvc_answer_bytes",] == 0
+    assert found["secretsvc_pending_response_bytes",] == 0
     assert found["secretsvc_plaintext_bytes",] == 0
     assert found["secretsvc_plaintext_max_bytes",] == 134_217_728
     assert ("secretsvc_database_connections", "in use") in found
+    assert found["secretsvc_refusals_total", "malformed", "assertion"] == 1
+    former = {FORMER_NAMES[name] for name in FORMER_NAMES} - {"secretsvc_amiss", "secretsvc_refusals"}
+    assert {(name,) for name in former} <= found.keys()
 
 
 @pytest.mark.slow

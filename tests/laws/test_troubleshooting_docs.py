@@ -25,7 +25,7 @@ FIGURE = re.compile(r"`(secretsvc_\w+)`|with status (\d+)|`/ready` has `(\w+)`")
 #: What a figure is then, where a row gives a number.
 NUMBER = re.compile(r"`(secretsvc_\w+)` (?:is )?(\d+)")
 #: Whoever waits until `/ready` says something holds these to it (tests/metrics_client.py).
-AGREE = {"secretsvc_ready": ".until(", "secretsvc_amiss": ".until("}
+AGREE = {"secretsvc_ready": ".until(", "secretsvc_readiness_problem": ".until("}
 
 
 def rows_of(page: str) -> list[dict[str, str]]:
