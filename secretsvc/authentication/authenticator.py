@@ -85,7 +85,7 @@ class Authenticator:
             settings.access_jwks_url,
             settings.access_algorithms,
             settings.access_jwks_cooldown,
-            kept_at=settings.access_jwks_cache,
+            cache_file=settings.access_jwks_cache,
         )
 
     def require_settings(self) -> None:

@@ -1,4 +1,4 @@
-"""The issuers whose tokens are taken, and to which of them a token belongs (contract 6.1, 6.3)."""
+"""The issuers whose tokens are accepted, and which of them a token belongs to (contract 6.1, 6.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROXY_NAMES = ("email", "common_name")
 
 
 class Verifying(Protocol):
-    """Whatever judges the tokens of one issuer."""
+    """A verifier of the tokens of one issuer."""
 
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`."""
@@ -40,7 +40,7 @@ class Issuer:
         return self.may_fit(issuer, audiences) and None not in (self.name, self.audiences)
 
     def may_fit(self, issuer: str, audiences: frozenset[str]) -> bool:
-        """Whether it is, as far as one knows."""
+        """Whether a token of such a pair can be its own, by the settings that are known."""
         known = self.audiences is None or not self.audiences.isdisjoint(audiences)
         return known and self.name in (None, issuer)
 
@@ -104,7 +104,7 @@ class Issuers:
 
     def _unassigned(self, issuer: str, audiences: frozenset[str]) -> Issuer:
         for one in self._issuers:
-            # It may be that of an issuer of which one does not know the pair.
+            # The token can be of an issuer whose pair is not known.
             if one.verifier is None and one.may_fit(issuer, audiences):
                 return one
         of_it = [one for one in self._issuers if one.name == issuer]
@@ -117,7 +117,7 @@ class Issuers:
         if not sound or len(fitting) == 1:
             return fitting[0]
         if sound == self._issuers[:1]:
-            # The others are misconfigured, for its pair is theirs: it keeps what can only be its own.
+            # The others are misconfigured and share its pair: it keeps the tokens that can only be its own.
             own = any(name in claims for name in _PROXY_NAMES)
             return sound[0] if own else next(one for one in fitting if one.verifier is None)
         raise TokenRejected(RejectionReason.TWO_ISSUERS)

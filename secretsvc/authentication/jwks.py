@@ -78,8 +78,8 @@ class KeyCache:
     While the source cools, an unknown kid starts no fetch; a refresh does. An unknown kid raises
     `Unauthenticated` after a fetch that succeeded, and the error in `_failure` after one that failed.
 
-    `clock` is monotonic; it, `cooldown` and `deadline` (of a whole fetch) are in seconds. `whose` is for the
-    log. The file `kept_at` outlives the process.
+    `clock` is monotonic; it, `cooldown` and `deadline` (of a whole fetch) are in seconds. `issuer_label` is
+    for the log. `cache_file` outlives the process.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class KeyCache:
         deadline: float = DEADLINE,
         clock: Callable[[], float] = time.monotonic,
         credentials: Credentials = NO_CREDENTIALS,
-        whose: str = "the access proxy",
-        kept_at: Path | None = None,
+        issuer_label: str = "the access proxy",
+        cache_file: Path | None = None,
     ) -> None:
         #: Why the file was not used, or the last failed fetch failed; for `check`.
         self.problem: str | None = None
-        self._source, self._whose = key_source(url, deadline, credentials), whose
+        self._source, self._issuer_label = key_source(url, deadline, credentials), issuer_label
         self._algorithms, self._cooldown = frozenset(algorithms), cooldown
         self._deadline, self._clock = deadline, clock
         # Guards the state of the set and of the source; never held during a fetch.
@@ -112,7 +112,7 @@ class KeyCache:
         self._cooling_since: float | None = None
         # Shared kids that the log has named.
         self._shared: set[str] = set()
-        self._file = None if kept_at is None or self._source.local else KeyFile(kept_at, url)
+        self._file = None if cache_file is None or self._source.local else KeyFile(cache_file, url)
         self._load_file()
 
     @property
@@ -228,7 +228,7 @@ class KeyCache:
             # No answer of the source can end this thread before `_finish`.
             name, code = type(error).__name__, getattr(error, "code", "")
             self.problem = f"{name} {code}".strip()
-            log.warning("%s's keys could not be fetched: %s %s", self._whose, name, code)
+            log.warning("%s's keys could not be fetched: %s %s", self._issuer_label, name, code)
             ours = isinstance(error, UnreadableFile)
             failure = ServerMisconfigured if ours else IdentityProviderUnavailable
         self._report_shared(() if keys is None else keys.shared)
@@ -243,7 +243,7 @@ class KeyCache:
             self._shared.update(new)
             log.warning(
                 "%s's keys: different keys have one kid, and each is tried: %s",
-                self._whose,
+                self._issuer_label,
                 facts({"kid": new}),
             )
 

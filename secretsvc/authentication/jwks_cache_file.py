@@ -1,4 +1,4 @@
-"""The last good set of an issuer's keys on file, so that a restart during its outage is none of ours."""
+"""A file with the last good set of an issuer's keys, for a restart during the issuer's outage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from secretsvc.authentication.jwks_source import MAX_BYTES
 log = logging.getLogger(__name__)
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
-#: What two clocks, or one that was set back, may differ by.
+#: Seconds by which two clocks can differ, or one can be set back.
 SKEW = 300.0
 
 
@@ -27,16 +27,16 @@ class UnusableKeyFile(ValueError):
 
 
 class Kept(NamedTuple):
-    """A set, and how many seconds ago its source was seen to have it."""
+    """A set, and the seconds since the source was last seen to have it."""
 
     set: KeySet
     age: float
 
 
 class KeyFile:
-    """One file for the set from one URL: public keys alone, with the time of the day when they were seen.
+    """One file for the set from one URL: only public keys, and when the source was seen to have them.
 
-    Whoever may write to it may sign for anybody: one that is not its reader's own is not believed.
+    Anyone who can write this file can forge tokens: a file that others than its reader can write is not used.
     """
 
     def __init__(self, path: Path, url: str) -> None:
@@ -61,7 +61,7 @@ class KeyFile:
         return kept._replace(age=max(0.0, kept.age))
 
     def save(self, keys: KeySet) -> None:
-        """Keeps a set that was seen just now, whole or not at all; a failure is logged."""
+        """Write a set that was fetched just now, whole or not at all; a failure is logged."""
         entries = [
             {"kid": kid, "alg": alg, **public}
             for kid, by_alg in keys.material.items()

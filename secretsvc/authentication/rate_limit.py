@@ -1,4 +1,4 @@
-"""Counts for RATE_LIMIT, WRITE_LIMIT and IDENTITY_LIMIT, with a fallback while their storage is away."""
+"""Counts for RATE_LIMIT, WRITE_LIMIT and IDENTITY_LIMIT, by this process while their storage is down."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from secretsvc.kernel.errors import RateLimited
 
 log = logging.getLogger(__name__)
 
-#: A request waits so long for the storage, at most.
+#: Seconds that a request waits for the storage.
 SECONDS = 0.1
-#: So long the storage is not asked after it has failed; then one request asks it again.
+#: Seconds without a request to the storage after it has failed; then one request tries again.
 PAUSE_SECONDS = 5.0
 
 
@@ -43,11 +43,11 @@ class RateLimiter:
         self._is_away = False
 
     def count(self, rate: RateLimitItem, principal: Principal) -> None:
-        """Counts one request, also a refused one. Raises `RateLimited` for one too many."""
+        """Count a request, also a refused one. Raises `RateLimited` above the limit."""
         self._ask(lambda limiter: _count(limiter, rate, principal.kind, principal.subject))
 
     def take(self, rate: RateLimitItem, cost: int, *whose: str) -> Callable[[], None]:
-        """Counts `cost`, and returns the function that releases it again.
+        """Count `cost`, and return the function that releases it again.
 
         What would exceed the limit is not counted. Raises `RateLimited`.
         """
@@ -55,13 +55,13 @@ class RateLimiter:
         return partial(_release, limiter, rate, cost, time.time(), *whose)
 
     def check(self) -> bool:
-        """Whether the storage answers; asks it."""
+        """Return whether the storage answers: one round trip."""
         with suppress(StorageError):
             return bool(self._shared.storage.check())
         return False
 
     def _ask(self, use: Callable[[FixedWindowRateLimiter], None]) -> FixedWindowRateLimiter:
-        """The limiter that counted: the shared one, or this process's own."""
+        """Count, and return the limiter used: the shared one, or this process's own."""
         if self._may_ask():
             try:
                 use(self._shared)
@@ -74,7 +74,7 @@ class RateLimiter:
         return self._own
 
     def _may_ask(self) -> bool:
-        """While it is away one request asks at a time, so that no others wait for it."""
+        """Return whether to ask the storage; while it is down, one request does so after each pause."""
         if not self._is_away:
             return True
         with self._turning:
@@ -123,7 +123,7 @@ def _release(
 
 
 def _wait(limiter: FixedWindowRateLimiter, rate: RateLimitItem, *whose: str) -> int:
-    """Seconds until the window of a count ends, at least 1."""
+    """Return the seconds until the window of a count ends, at least 1."""
     return max(1, math.ceil(limiter.get_window_stats(rate, *whose).reset_time - time.time()))
 
 
@@ -136,7 +136,7 @@ def _storage(uri: str) -> Storage:
         except ImportError as error:
             raise MissingLibraryError("the package redis is missing") from error
         limit = {"socket_timeout": SECONDS, "socket_connect_timeout": SECONDS}
-        # Its own tries again would each wait as long.
+        # Each of its own retries would wait as long.
         options = {**limit, "retry": Retry(NoBackoff(), 0)}
     found = storage_from_string(uri, wrap_exceptions=True, **options)
     if not isinstance(found, Storage):

@@ -1,4 +1,4 @@
-"""What a refused assertion says of itself, for whoever has to find out why (contract 6.5)."""
+"""The unverified claims of a refused assertion, for the log (contract 6.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verifies the tokens of each issuer that the settings name (contract 6.3)."""
+"""Verifiers for the tokens of each issuer that the settings name (contract 6.3)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def proxy_verifier(settings: Settings, keys: Keys) -> AssertionVerifier:
 
 def workload_verifier(settings: Settings, workload: Workload, keys: Keys) -> AssertionVerifier:
     """A workload issuer's. Raises `ServerMisconfigured`."""
-    # What its tokens will need must be readable now.
+    # Settings that its tokens will need must be well-formed now.
     _ = workload.require, workload.subject
     return AssertionVerifier(
         keys,
@@ -81,7 +81,7 @@ def workload_keys(settings: Settings, workload: Workload) -> KeyCache:
         workload.algorithms,
         settings.access_jwks_cooldown,
         credentials=Credentials(workload.ca_file, workload.token_file),
-        whose=f"the workload issuer {workload.name}",
+        issuer_label=f"the workload issuer {workload.name}",
     )
 
 
@@ -110,7 +110,7 @@ def _judged(settings: Settings, workload: Workload, judge: Judge) -> Verifying:
 
 
 def _issuer(workload: Workload, verifier: Verifying | None) -> Issuer:
-    """By what is known of its pairs."""
+    """Return the issuer, with the settings of its pairs that are well-formed."""
     audiences = _unless_misconfigured(lambda: frozenset(workload.audience))
     name = _unless_misconfigured(lambda: workload.issuer)
     return Issuer(workload.variable_prefix, name, audiences, verifier)

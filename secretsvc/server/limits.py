@@ -1,4 +1,4 @@
-"""What connections may take of the process: time, bytes, and their number."""
+"""Limits of connections: their number, bytes and seconds."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ CONNECTIONS, IDLE_SECONDS = 1000, 120.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Bounds of one process. Seconds, bytes, and bytes in a second."""
+    """The limits of one process, in seconds, bytes, and bytes per second."""
 
     #: Bytes of one request's body, once decoded.
     body_bytes: int
     connections: int = CONNECTIONS
-    #: How long a connection without a request stays open.
+    #: For a connection without a request.
     idle_seconds: float = IDLE_SECONDS
     #: From the first byte of a request to the end of its header.
     header_seconds: float = 10.0
-    #: What a body or an answer is granted on top of its size at the least rate.
+    #: For a body or an answer, in addition to its size at the lowest rate.
     grace_seconds: float = 10.0
     body_rate: int = 16 * KIB
     answer_rate: int = 64 * KIB
-    #: How long a client may take nothing of an answer that is ready for it.
+    #: For a client that accepts nothing of an answer.
     unread_seconds: float = 10.0
-    #: An answer of which nothing was read for so long is dropped when all together exceed their bound.
+    #: When all answers exceed `answer_bytes`, for one of which a client accepts nothing before it is dropped.
     stalled_seconds: float = 1.0
-    #: How long what a refused client goes on sending is read and dropped, so that it meets the answer.
+    #: For reading and discarding what a refused client still sends, so that it receives the answer.
     linger_seconds: float = 10.0
-    #: Of all requests that are being received, wait or are under way.
+    #: Of all requests that are received, queued or served.
     request_bytes: int = 64 * MIB
-    #: Of all answers that were not taken yet.
+    #: Of all answers that clients have not accepted yet.
     answer_bytes: int = 128 * MIB
     drain_seconds: float = 30.0

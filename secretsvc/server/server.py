@@ -34,12 +34,12 @@ logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 #: So much over `BODY_MAX_BYTES` still reaches the application, which answers as to any other caller.
 BODY_MARGIN = 64 * KIB
 LOOP_SECONDS = 1.0
-#: How long threads that have nothing to do may take to end.
+#: Seconds for idle threads to end.
 THREADS_SECONDS = 1.0
-#: Descriptors beside those of connections: files, the database's, pipes.
+#: File descriptors in addition to those of connections: files, the database's, pipes.
 OTHER_DESCRIPTORS = 256
 THREADS = 8
-#: How long the database may take to answer while the server starts.
+#: Seconds for the database to answer while the server starts.
 CONNECT_SECONDS = 1.0
 
 
@@ -120,7 +120,7 @@ class Server:
         if not self.traffic.stopping:
             self._begin_to_stop()
         now = time.monotonic()
-        # A worker may still be at a request whose client has gone.
+        # A worker can still serve a request whose client has gone.
         working = self.task_dispatcher.queue or self.task_dispatcher.active_count > 0
         if now < self._ends_at and (len(self.traffic) or working):
             return True
@@ -146,7 +146,7 @@ class Server:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: object) -> None:
-        # Whoever asks twice does not want to wait, whichever of the two it is.
+        # A second signal, of either kind, ends the process at once.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.stop()
@@ -236,7 +236,7 @@ def _adjusted(limits: ConnectionLimits, options: dict[str, Any]) -> Adjustments:
 
 
 def _allow_descriptors(wanted: int) -> None:
-    """Raises the soft limit as far as is wanted and the hard one allows."""
+    """Raise the soft limit to `wanted`, as far as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and allowed > soft:

@@ -27,7 +27,7 @@ def test_issuers_with_the_pair_of_another_are_told_and_lock_nobody_else_out(serv
 
 def test_keys_that_cannot_be_kept_on_file_are_told_and_used(issuer, tmp_path, caplog):
     with KeyServer(issuer.jwks("rsa-1")) as server:
-        keys = cache(server.url, Clock(), kept_at=tmp_path / "absent" / "keys.json")
+        keys = cache(server.url, Clock(), cache_file=tmp_path / "absent" / "keys.json")
         assert outcome(keys, "rsa-1") == "found"
         line = "the file of ACCESS_JWKS_CACHE was not written: FileNotFoundError"
         assert eventually(lambda: line in caplog.messages)

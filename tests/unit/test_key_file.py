@@ -34,7 +34,7 @@ def clock() -> Clock:
 def kept_at(tmp_path: Path, server: KeyServer) -> Path:
     """The file that a process has left, whose source is away since."""
     path = tmp_path / "keys.json"
-    assert outcome(cache(server.url, Clock(), kept_at=path), "rsa-1") == "found"
+    assert outcome(cache(server.url, Clock(), cache_file=path), "rsa-1") == "found"
     assert eventually(path.exists)
     server.answer = FAILING
     return path
@@ -45,7 +45,7 @@ def change(path: Path, **members: object) -> None:
 
 
 def test_a_restart_during_an_outage_knows_the_keys(server, clock, kept_at):
-    keys = cache(server.url, clock, kept_at=kept_at)
+    keys = cache(server.url, clock, cache_file=kept_at)
     assert outcome(keys, "rsa-1") == outcome(keys, "ec-1", "ES256") == "found"
     assert keys.age is not None
     assert outcome(keys, "unknown") == "IDENTITY_PROVIDER_UNAVAILABLE"
@@ -65,7 +65,7 @@ def test_it_is_its_owners_alone_and_holds_public_members_and_the_time(server, ke
 
 def test_the_age_in_it_goes_on(server, clock, kept_at):
     change(kept_at, seen_at=time.time() - jwks.HARD_LIFE + 600)
-    keys = cache(server.url, clock, kept_at=kept_at)
+    keys = cache(server.url, clock, cache_file=kept_at)
     assert outcome(keys, "rsa-1") == "found"
     clock.advance(600)
     assert outcome(keys, "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
@@ -85,42 +85,42 @@ def test_the_age_in_it_goes_on(server, clock, kept_at):
 )
 def test_one_that_is_of_no_use_is_as_none(server, clock, kept_at, members):
     change(kept_at, **members)
-    assert outcome(cache(server.url, clock, kept_at=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert outcome(cache(server.url, clock, cache_file=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
 def test_a_damaged_one_is_as_none(server, clock, kept_at, content):
     kept_at.write_bytes(content)
-    assert outcome(cache(server.url, clock, kept_at=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert outcome(cache(server.url, clock, cache_file=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
 def test_one_that_others_may_write_to_is_not_believed(server, clock, kept_at, mode, caplog):
     kept_at.chmod(mode)
-    assert outcome(cache(server.url, clock, kept_at=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert outcome(cache(server.url, clock, cache_file=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
     assert "the file of ACCESS_JWKS_CACHE is not used: " in caplog.text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
 def test_one_of_another_user_is_not_believed(server, clock, kept_at):
     os.chown(kept_at, 12_345, 12_345)
-    assert outcome(cache(server.url, clock, kept_at=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert outcome(cache(server.url, clock, cache_file=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
 
 
 def test_it_is_asked_anew_at_the_start_and_a_withdrawn_key_goes(issuer, server, clock, kept_at):
     server.serve(issuer.jwks("ec-1"))
-    keys = cache(server.url, clock, kept_at=kept_at)
+    keys = cache(server.url, clock, cache_file=kept_at)
     keys.prepare()
     assert eventually(lambda: outcome(keys, "rsa-1") == "UNAUTHENTICATED")
     assert eventually(lambda: len(json.loads(kept_at.read_text())["jwks"]["keys"]) == 1)
 
 
 def test_a_folder_that_is_not_there_changes_nothing(server, clock, tmp_path):
-    keys = cache(server.url, clock, kept_at=tmp_path / "missing" / "keys.json")
+    keys = cache(server.url, clock, cache_file=tmp_path / "missing" / "keys.json")
     assert outcome(keys, "rsa-1") == "found"
 
 
 def test_a_source_on_file_needs_none(issuer, clock, tmp_path):
-    keys = cache(issuer.jwks_url, clock, kept_at=tmp_path / "keys.json")
+    keys = cache(issuer.jwks_url, clock, cache_file=tmp_path / "keys.json")
     assert outcome(keys, "rsa-1") == "found"
     assert [*tmp_path.glob("keys*")] == []
