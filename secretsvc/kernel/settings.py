@@ -123,6 +123,12 @@ class Sources:
         problems, self._problems = self._problems, {}
         return list(problems)
 
+    def reset(self) -> None:
+        """Read each setting again at its next use, and log its problem again."""
+        for name in self.known():
+            vars(self).pop(name, None)
+        self._complaints, self._problems = LogThrottle(), {}
+
     @classmethod
     def own(cls, ini: Mapping[str, str]) -> Settings:
         """Those of one application, to which packages may add."""
