@@ -159,8 +159,8 @@ class Monitor:
         problems = GaugeMetricFamily(
             "secretsvc_readiness_problem", "Problems that /ready names.", labels=["reason"]
         )
-        for reason in (*reasons, *degraded):
-            problems.add_metric([reason], 1)
+        for problem in (*reasons, *degraded):
+            problems.add_metric([problem], 1)
         yield problems
         yield from self._known_gauges()
 
