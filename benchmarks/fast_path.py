@@ -19,9 +19,10 @@ from typing import Any
 from bench import ENGINES, Request, databases, options_of, service_over
 from operations import Operation, chosen, fill, request_of
 
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.db.fast import flags, prepared
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.secrets.write import apply_plan
 
 #: By a stream, as the matrix and the editor, and whatever is over a mebibyte.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from secretsvc.db.sqlite_write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
 from secretsvc.db.supported import require_supported
 from secretsvc.db.unresponsive import ANSWER_SECONDS, OutageDetector
 from secretsvc.kernel.database_timer import database_time
+from secretsvc.kernel.transaction_mode import Mode
 
 if TYPE_CHECKING:
     import sqlite3
@@ -57,25 +57,6 @@ COMMIT_STATEMENTS = "secretsvc_deferred"
 BATCH_STATEMENTS = "secretsvc_collected"
 # And of an engine, in its options.
 _SILENCE = "secretsvc_silence"
-
-
-class Mode(Enum):
-    """What a connection is for: the statements that begin its transaction, and whether it writes.
-
-    `SNAPSHOT` is REPEATABLE READ on PostgreSQL, so that an export's values match its revision; reads on
-    SQLite are always snapshots. `REVEAL` is the same and writes the audit record of what was read.
-    `AUTOCOMMIT` is for a single statement.
-    """
-
-    AUTOCOMMIT = ("", "", False)
-    READ = ("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED", False)
-    SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", False)
-    REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ", True)
-    WRITE = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED", True)
-
-    def __init__(self, sqlite: str, postgresql: str, writes: bool) -> None:
-        self.beginnings = {"sqlite": sqlite, "postgresql": postgresql}
-        self.writes = writes
 
 
 def set_mode(connection: Connection, mode: Mode) -> Connection:

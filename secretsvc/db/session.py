@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, event
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.engine import (
-    COMMIT_STATEMENTS,
-    Mode,
-    acquire_write_lock,
-    connect,
-    make_engine,
-    mode_of,
-    set_mode,
-)
+from secretsvc.db.engine import COMMIT_STATEMENTS, acquire_write_lock, connect, make_engine, mode_of, set_mode
 from secretsvc.db.error_mapping import committing
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.sqlite_queue import SqliteQueue
 from secretsvc.db.unresponsive import ASK_SECONDS
 from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.transaction_mode import Mode
 
 if TYPE_CHECKING:
     from transaction import TransactionManager

@@ -11,11 +11,12 @@ from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.authorization.rules.snapshot import covered_by
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
 from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time, schema_name
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import environment, project
 

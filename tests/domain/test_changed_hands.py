@@ -20,9 +20,10 @@ from sqlalchemy import Connection, select, update
 
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.db.base import Base
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.tables.projects import environment, project
 
 pytestmark = pytest.mark.postgresql("first")

@@ -18,12 +18,13 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from waiting import PATIENCE
 
 from secretsvc.db.constraint_errors import is_duplicate
-from secretsvc.db.engine import Mode, make_engine, read_once, read_transaction, set_mode, write_transaction
+from secretsvc.db.engine import make_engine, read_once, read_transaction, set_mode, write_transaction
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_many, update_many
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 

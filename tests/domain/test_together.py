@@ -11,12 +11,13 @@ from sqlalchemy.exc import IntegrityError
 from statements import recorded
 
 from secretsvc.db.constraint_errors import is_duplicate
-from secretsvc.db.engine import Mode, set_mode, write_transaction
+from secretsvc.db.engine import set_mode, write_transaction
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statement_batch import collect_statements, execute_batch, execute_batch_returning
 from secretsvc.db.statements import change_of, insertion_of
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.tables.projects import environment, project
 
 pytestmark = pytest.mark.postgresql("every")

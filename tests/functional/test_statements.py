@@ -7,6 +7,8 @@ from secrets_client import Vault
 from service import arrange
 from statements import recorded, transactions
 
+from secretsvc.db.engine import write_transaction
+
 pytestmark = pytest.mark.postgresql("every")
 
 COUNTS = (1, 300)
@@ -131,6 +133,14 @@ def test_a_write_of_one_secret_takes_three_statements_on_postgresql_and_seven_on
         with recorded(service.engine) as statements:
             vault.rollback("K0", 1)
         assert len(statements) <= 1 + most + 1, statements
+
+
+def test_a_dry_run_only_reads_and_waits_for_no_writer(vault, service):
+    vault.set(A="x")
+    with write_transaction(service.engine) as connection:
+        connection.exec_driver_sql("UPDATE environment SET name = 'held'")
+        planned = vault.load("A=y", dry_run=True).json
+    assert [one["kind"] for one in planned["changes"]] == ["changed"]
 
 
 def test_one_value_is_read_and_recorded_without_a_transaction_around_both(vault, service):

@@ -10,9 +10,10 @@ from transaction.interfaces import NoTransaction
 from waiting import PATIENCE
 
 from secretsvc.db import sqlite_queue as module
-from secretsvc.db.engine import Mode, make_engine
+from secretsvc.db.engine import make_engine
 from secretsvc.db.session import Session
 from secretsvc.db.sqlite_queue import SqliteQueue
+from secretsvc.kernel.transaction_mode import Mode
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from typing import Any
 from psycopg import capabilities
 from sqlalchemy import Connection
 
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.kernel.database_timer import database_time
+from secretsvc.kernel.transaction_mode import Mode
 
 #: How many rows of what is streamed are in memory at once.
 CHUNK = 16

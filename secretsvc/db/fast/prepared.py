@@ -9,12 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
-from secretsvc.db.engine import BATCH_STATEMENTS, COMMIT_STATEMENTS, Mode, mode_of, set_mode
+from secretsvc.db.engine import BATCH_STATEMENTS, COMMIT_STATEMENTS, mode_of, set_mode
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.db.fast.result_types import reader_of
 from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.database_timer import database_time
+from secretsvc.kernel.transaction_mode import Mode
 
 Processor = Callable[[Any], Any]
 Statement = Query | CompoundQuery | Insert | Update | Delete | TextClause

@@ -113,7 +113,6 @@ def write(
     no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `RateLimited`, `VersionConflict`,
     `Conflict` for an idempotency key of other input, and `ValidationFailed` where a reason is due.
     """
-    call.read_only = call.read_only or dry_run
 
     def attempt() -> WriteOutcome:
         environment = find_environment(call, at) if dry_run else lock_environment(call, at)
