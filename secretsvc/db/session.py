@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, event
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.engine import COMMIT_STATEMENTS, acquire_write_lock, connect, make_engine, mode_of, set_mode
+from secretsvc.db.engine import connect, make_engine, mode_of, set_mode
 from secretsvc.db.error_mapping import committing
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.sqlite_queue import SqliteQueue
 from secretsvc.db.unresponsive import ASK_SECONDS
 from secretsvc.kernel.database_timer import database_time
@@ -65,7 +64,6 @@ class Session:
         self._connection: Connection | None = None
         self._end_turn: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
-        self._deferred: list[tuple[Prepared, Mapping[str, object]]] = []
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
@@ -77,7 +75,6 @@ class Session:
                 with database_time():
                     self._end_turn = self._turn.take()
             made = self._connection = connect(self.engine)
-            made.info[COMMIT_STATEMENTS] = self._deferred = []
             # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
         except BaseException:
@@ -102,26 +99,12 @@ class Session:
         """Nothing is left to be executed."""
 
     def commit(self) -> None:
-        """Commits what was begun, after what was deferred to it; if that fails, nothing is.
-
-        Where nothing was begun, a single statement is a transaction by itself. Raises `Internal` where the
-        answer was lost of what may have been done (contract 8.1).
-        """
-        connection, deferred = self._connection, self._deferred
+        """Commits what was begun. Raises `Internal` where its answer was lost (contract 8.1)."""
+        connection = self._connection
         if connection is None:
             return
-        is_alone = len(deferred) == 1 and mode_of(connection) is Mode.AUTOCOMMIT
-        with database_time():
-            if is_alone:
-                acquire_write_lock(connection)
-            elif deferred and mode_of(connection) is Mode.AUTOCOMMIT:
-                set_mode(connection, Mode.WRITE)
-            if not is_alone:
-                _run(connection, deferred)
-            with committing(writes=is_alone or mode_of(connection).writes):
-                if is_alone:
-                    _run(connection, deferred)
-                connection.commit()
+        with database_time(), committing(writes=mode_of(connection).writes):
+            connection.commit()
         self._undo.clear()
 
     def close(self) -> None:
@@ -143,8 +126,3 @@ def _end(connection: Connection | None, end_turn: Callable[[], None] | None) -> 
         # The next one takes the connection that was just given back.
         if end_turn is not None:
             end_turn()
-
-
-def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, object]]]) -> None:
-    for prepared, parameters in deferred:
-        prepared.run(connection, parameters)

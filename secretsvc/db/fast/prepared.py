@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
-from secretsvc.db.engine import BATCH_STATEMENTS, COMMIT_STATEMENTS, mode_of, set_mode
+from secretsvc.db.engine import mode_of, set_mode
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.db.fast.result_types import reader_of
@@ -73,32 +73,6 @@ class Prepared:
         with database_time(), driver_cursor(connection, form.text, values) as cursor:
             cursor.execute(form.text, values)
 
-    def run_many(self, connection: Connection, columns: Mapping[str, Sequence[object]]) -> None:
-        """Executes it for each of many rows, which are given as the values of each parameter; for SQLite.
-
-        SQLAlchemy takes longer to prepare the parameters than SQLite takes to execute it.
-        """
-        if not flags.ENABLED:
-            rows = zip(*columns.values(), strict=True)
-            connection.execute(self.statement, [dict(zip(columns, row, strict=True)) for row in rows])
-            return
-        form = self._form(connection.dialect)
-        values = form.many(columns)
-        with database_time(), driver_cursor(connection, form.text, values, many=True) as cursor:
-            cursor.executemany(form.text, values)
-
-    def execute_deferred(self, connection: Connection, parameters: Mapping[str, object]) -> None:
-        """As `run`, where nothing that follows reads it: a request without a transaction commits it alone.
-
-        Where steps are collected (`db/statement_batch.py`) it is one of them.
-        """
-        alone = mode_of(connection) is Mode.AUTOCOMMIT
-        deferred = connection.info.get(COMMIT_STATEMENTS if alone else BATCH_STATEMENTS)
-        if deferred is None:
-            self.run(connection, parameters)
-        else:
-            deferred.append((self, parameters))
-
     def _plain(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
         result = connection.execute(self.statement, parameters)
         rows = result.all() if result.returns_rows else []
@@ -141,15 +115,6 @@ class _Form:
         for name, process in self._processors:
             given[name] = process(given[name])
         return [given[name] for name in self._positions] if self._positional else given
-
-    def many(self, columns: Mapping[str, Sequence[object]]) -> Sequence[Sequence[object]]:
-        """As `values` of each row, where parameters have positions."""
-        processors = dict(self._processors)
-        ready = {
-            name: [*map(processors[name], values)] if name in processors else values
-            for name, values in columns.items()
-        }
-        return [*zip(*(ready[name] for name in self._positions), strict=True)]
 
     def each(self, fetched: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
         """The driver's rows in the types of the columns."""
