@@ -1,6 +1,6 @@
 """What the fast path to the database buys: the CPU time of a request without it, and with it.
 
-Both are measured in turns in one process: all of it, or one piece alone (`--piece`, decision 0021). A pair's
+Both are measured in turns in one process: all of it, or one piece alone (`--piece`, secretsvc/db/fast/README.md). A pair's
 ratio hardly depends on what else the machine does; the mean of the ratios is geometric, with its bounds of
 95 %. The database's own processes are not in it.
 """
@@ -77,10 +77,7 @@ PIECES: dict[str, list[tuple[object, str, object]]] = {
     "all": [(flags, "ENABLED", False)],
     "stream": [(Prepared, "streamed", plain_stream)],
     "cursor": [(prepared, "driver_cursor", plain_cursor)],
-    "many": [
-        (apply_plan, "insert_many", plainly()(apply_plan.insert_many)),
-        (apply_plan, "update_many", plainly()(apply_plan.update_many)),
-    ],
+    "copy": [(apply_plan, "insert_many", plainly()(apply_plan.insert_many))],
 }
 
 

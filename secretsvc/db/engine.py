@@ -59,6 +59,9 @@ _SILENCE = "secretsvc_silence"
 
 def set_mode(connection: Connection, mode: Mode) -> Connection:
     """The connection, whose next transaction will be begun in that mode."""
+    if mode_of(connection) is Mode.AUTOCOMMIT and connection.in_transaction():
+        # SQLAlchemy counts a statement as the beginning of a transaction, though no BEGIN was sent.
+        connection.commit()
     connection.info[_MODE] = mode
     return connection
 

@@ -225,7 +225,6 @@ def test_a_prepared_update_gives_the_rows_that_it_returns(engine: Engine) -> Non
     assert slugs(engine) == ["depot"]
 
 
-@either_path
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_statement_for_many_rows_is_told_once_and_as_what_it_is(engine: Engine) -> None:
     told: list[object] = []

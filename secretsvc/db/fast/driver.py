@@ -29,10 +29,9 @@ class StatementContext:
     is over or has failed: tracing does.
     """
 
-    compiled = None
+    compiled, executemany = None, False
 
-    def __init__(self, connection: Connection, cursor: object, statement: str, *, many: bool) -> None:
-        self.executemany = many
+    def __init__(self, connection: Connection, cursor: object, statement: str) -> None:
         self.root_connection = self.connection = connection
         self.engine, self.dialect = connection.engine, connection.dialect
         self.cursor, self.statement = cursor, statement
@@ -42,10 +41,9 @@ class StatementContext:
 
 
 @contextmanager
-def driver_cursor(connection: Connection, text: str, values: object, *, many: bool = False) -> Iterator[Any]:
+def driver_cursor(connection: Connection, text: str, values: object) -> Iterator[Any]:
     """The driver's cursor, for a statement that is told to whoever listens for statements.
 
-    With `many` it is executed for each of the values, which is still told as one statement.
     It is executed in the transaction of the connection's mode, which begins here unless it has begun. What
     the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
     """
@@ -56,10 +54,10 @@ def driver_cursor(connection: Connection, text: str, values: object, *, many: bo
             connection.begin()
         cursor = connection.connection.cursor(**_CURSOR[connection.dialect.name])
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
-            context = StatementContext(connection, cursor, text, many=many)
-        listeners.before_cursor_execute(connection, cursor, text, values, context, many)
+            context = StatementContext(connection, cursor, text)
+        listeners.before_cursor_execute(connection, cursor, text, values, context, False)
         yield cursor
-        listeners.after_cursor_execute(connection, cursor, text, values, context, many)
+        listeners.after_cursor_execute(connection, cursor, text, values, context, False)
     except connection.dialect.loaded_dbapi.Error as error:
         connection._handle_dbapi_exception(error, None, None, None, context)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
+from sqlalchemy import Connection, Dialect, Insert, Update
 
 from secretsvc.db.engine import mode_of, set_mode
 from secretsvc.db.fast import flags
@@ -18,17 +18,17 @@ from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.transaction_mode import Mode
 
 Processor = Callable[[Any], Any]
-Statement = Query | CompoundQuery | Insert | Update | Delete | TextClause
+Statement = Query | CompoundQuery | Insert | Update
 
 
 class Prepared:
-    """A Core statement without what SQLAlchemy does anew for each execution (decision 0021).
+    """A Core statement without what SQLAlchemy does anew for each execution (see README.md).
 
-    It takes no expanding parameters. Of an INSERT `names` are the columns that it sets, by default all.
+    It takes no expanding parameters.
     """
 
-    def __init__(self, statement: Statement, names: Sequence[str] | None = None) -> None:
-        self.statement, self.names = statement, names
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
         self._forms: dict[str, _Form] = {}
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
@@ -84,15 +84,15 @@ class Prepared:
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
         if form is None:
-            form = self._forms[dialect.name] = _Form(self.statement, dialect, self.names)
+            form = self._forms[dialect.name] = _Form(self.statement, dialect)
         return form
 
 
 class _Form:
     """What one database's driver is given for a statement, and what becomes of its answer."""
 
-    def __init__(self, statement: Statement, dialect: Dialect, names: Sequence[str] | None) -> None:
-        compiled: Any = statement.compile(dialect=dialect, column_keys=names)
+    def __init__(self, statement: Statement, dialect: Dialect) -> None:
+        compiled: Any = statement.compile(dialect=dialect)
         self.text: str = compiled.string
         self._positional = compiled.positional
         self._constants: dict[str, object] = compiled.params
@@ -103,7 +103,7 @@ class _Form:
             for name in compiled.params
             if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
-        columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
+        columns = list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[object]], Any] = row_type._make
         readers = [reader_of(one.type, dialect) for one in columns]
