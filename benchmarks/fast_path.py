@@ -1,8 +1,8 @@
 """What the fast path to the database buys: the CPU time of a request without it, and with it.
 
-Both are measured in turns in one process: all of it, or one piece alone (`--piece`, secretsvc/db/fast/README.md). A pair's
-ratio hardly depends on what else the machine does; the mean of the ratios is geometric, with its bounds of
-95 %. The database's own processes are not in it.
+Both are measured in turns in one process: all of it, or one piece alone (`--piece`). A pair's ratio hardly
+depends on what else the machine does; the mean of the ratios is geometric, with its bounds of 95 %. The
+database's own processes are not in it.
 """
 
 from __future__ import annotations
