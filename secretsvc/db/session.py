@@ -12,7 +12,6 @@ from zope.sqlalchemy import mark_changed
 
 from secretsvc.db.engine import connect, make_engine, mode_of, set_mode
 from secretsvc.db.error_mapping import committing
-from secretsvc.db.sqlite_queue import SqliteQueue
 from secretsvc.db.unresponsive import ASK_SECONDS
 from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.settings import Settings
@@ -27,7 +26,6 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._turn = SqliteQueue()
 
     @cached_property
     def engine(self) -> Engine:
@@ -47,8 +45,7 @@ class Database:
 
     def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""
-        engine = self.engine
-        return Session(engine, manager, self._turn if engine.dialect.name == "sqlite" else None)
+        return Session(self.engine, manager)
 
 
 class Session:
@@ -59,10 +56,9 @@ class Session:
 
     twophase = expire_on_commit = False
 
-    def __init__(self, engine: Engine, manager: TransactionManager, turn: SqliteQueue | None = None) -> None:
-        self.engine, self._manager, self._turn = engine, manager, turn
+    def __init__(self, engine: Engine, manager: TransactionManager) -> None:
+        self.engine, self._manager = engine, manager
         self._connection: Connection | None = None
-        self._end_turn: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
 
     def connection(self, mode: Mode) -> Connection:
@@ -71,9 +67,6 @@ class Session:
 
     def _connected(self) -> Connection:
         try:
-            if self._turn is not None:
-                with database_time():
-                    self._end_turn = self._turn.take()
             made = self._connection = connect(self.engine)
             # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
@@ -110,19 +103,9 @@ class Session:
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""
         connection, self._connection = self._connection, None
-        end_turn, self._end_turn = self._end_turn, None
         try:
             while self._undo:
                 self._undo.pop()()
         finally:
-            _end(connection, end_turn)
-
-
-def _end(connection: Connection | None, end_turn: Callable[[], None] | None) -> None:
-    try:
-        if connection is not None:
-            connection.close()
-    finally:
-        # The next one takes the connection that was just given back.
-        if end_turn is not None:
-            end_turn()
+            if connection is not None:
+                connection.close()

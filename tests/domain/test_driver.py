@@ -15,6 +15,8 @@ from calls import manager_of_requests
 from databases import ENGINES
 from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from transaction import TransactionManager
+from transaction.interfaces import NoTransaction
 from waiting import PATIENCE
 
 from secretsvc.db.constraint_errors import is_duplicate
@@ -342,3 +344,10 @@ def test_many_rows_are_changed_each_to_its_own_values_and_no_others(engine: Engi
             second,
             third | changes[1],
         ]
+
+
+def test_a_session_that_no_transaction_ends_keeps_no_connection(engine: Engine) -> None:
+    session = Session(engine, TransactionManager(explicit=True))
+    with pytest.raises(NoTransaction):
+        session.connection(Mode.READ)
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of the pool that we have
