@@ -37,7 +37,6 @@ from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.row_parameters import array_literal, rows_table
 from secretsvc.db.statement_batch import BoundStatement
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
 
 Rows = Sequence[Mapping[str, object]]
@@ -138,7 +137,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
         return
     names = tuple(rows[0])
     text = f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
-    with database_time(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
+    with driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])

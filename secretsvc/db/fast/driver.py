@@ -56,7 +56,8 @@ def driver_cursor(connection: Connection, text: str, values: object) -> Iterator
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
             context = StatementContext(connection, cursor, text)
         listeners.before_cursor_execute(connection, cursor, text, values, context, False)
-        yield cursor
+        with database_time():
+            yield cursor
         listeners.after_cursor_execute(connection, cursor, text, values, context, False)
     except connection.dialect.loaded_dbapi.Error as error:
         connection._handle_dbapi_exception(error, None, None, None, context)

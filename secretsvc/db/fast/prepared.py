@@ -14,7 +14,6 @@ from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.db.fast.result_types import reader_of
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.transaction_mode import Mode
 
 Processor = Callable[[Any], Any]
@@ -43,7 +42,7 @@ class Prepared:
             return iter(self._plain(connection, parameters))
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with database_time(), driver_cursor(connection, form.text, values) as cursor:
+        with driver_cursor(connection, form.text, values) as cursor:
             # SQLite finds the rows only when they are fetched.
             fetched = cursor.execute(form.text, values).fetchall()
         return form.each(fetched)
@@ -70,7 +69,7 @@ class Prepared:
             return
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with database_time(), driver_cursor(connection, form.text, values) as cursor:
+        with driver_cursor(connection, form.text, values) as cursor:
             cursor.execute(form.text, values)
 
     def _plain(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
