@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from secretsvc.db.error_mapping import committing, invalidate_broken_connection
+from secretsvc.db.error_mapping import invalidate_broken_connection
 from secretsvc.db.session_settings import configure_session
 from secretsvc.db.sqlite_files import file_of, make_private
 from secretsvc.db.sqlite_write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
@@ -200,24 +200,10 @@ def acquire_write_lock(connection: Connection) -> None:
     PostgreSQL has no need of it. Raises `WriteLockTimeout`.
     """
     lock = connection.info.get(_LOCK)
-    if lock is not None and not connection.info.get(_HELD):
+    if lock is not None:
         with database_time():
             lock.acquire()
         connection.info[_HELD] = True
-
-
-@contextmanager
-def commits_itself(connection: Connection) -> Iterator[None]:
-    """Around one statement that writes, which in autocommit mode is a transaction by itself.
-
-    Raises `WriteLockTimeout`, and `Internal` where the answer was lost of what may have been done.
-    """
-    if mode_of(connection) is not Mode.AUTOCOMMIT:
-        yield
-        return
-    acquire_write_lock(connection)
-    with committing(writes=True):
-        yield
 
 
 def connect(engine: Engine) -> Connection:

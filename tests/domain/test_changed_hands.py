@@ -106,7 +106,7 @@ def scene_of(world: World, subject: str, at: ScopePath, *, changes: bool) -> Ite
                     call.now,
                     "a-test",
                     call.settings,
-                    lambda: set_mode(connection, Mode.WRITE),
+                    lambda _mode: set_mode(connection, Mode.WRITE),
                     connection.rollback,
                     call.load_ring,
                 )

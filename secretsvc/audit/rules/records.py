@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Connection, Insert, Table, Text, bindparam, i
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.base import Id
-from secretsvc.db.engine import commits_itself
+from secretsvc.db.engine import mode_of, set_mode
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.row_parameters import rows_parameters, rows_table
 from secretsvc.db.statement_batch import BoundStatement
@@ -19,6 +19,7 @@ from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import ColumnType
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.kernel.use_case import Call
 
 SUCCESS = "success"
@@ -122,11 +123,12 @@ def write(
 ) -> None:
     """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds.
 
-    In autocommit mode it is committed by itself.
+    Where what was read began no transaction, the record begins one, which the request ends.
     """
     row = _row(actor, now, request_id, action, outcome=outcome, client_address=client_address, **said)
-    with commits_itself(connection):
-        _INSERT.run(connection, row)
+    if mode_of(connection) is Mode.AUTOCOMMIT:
+        set_mode(connection, Mode.WRITE)
+    _INSERT.run(connection, row)
 
 
 def _row(
