@@ -41,7 +41,7 @@ def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> I
             moment,
             "a-test",
             registry.service_settings,
-            lambda: connection,
+            lambda _mode: connection,
             connection.rollback,
             registry.load_ring,
         )

@@ -48,7 +48,7 @@ def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
             now_ms(),
             new_request_id(),
             registry.service_settings,
-            connect=lambda: connection,
+            connect=lambda _mode: connection,
             abandon=connection.rollback,
             load_ring=registry.load_ring,
         )

@@ -11,11 +11,13 @@ from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.authorization.rules.snapshot import covered_by
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
 from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time, schema_name
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import environment, project
 
@@ -59,10 +61,10 @@ class EnvironmentRow:
 
 def find_project(call: Call, at: ScopePath) -> ProjectRow:
     """The project at an address that the caller may enter. Raises `NotFound`."""
-    rows = _PROJECT.rows(call.connection, {"project_slug": at.project})
-    if not rows:
+    row = call.connection.execute(_PROJECT, {"project_slug": at.project}).first()
+    if row is None:
         raise not_found(call, at)
-    return ProjectRow(*rows[0])
+    return ProjectRow(*row)
 
 
 def find_environment(call: Call, at: ScopePath) -> EnvironmentRow:
@@ -84,10 +86,13 @@ def lock_environment(call: Call, at: ScopePath) -> EnvironmentRow:
     return EnvironmentRow(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
-def environment_row(call: Call, at: ScopePath, statement: Prepared, **parameters: object) -> Any:
+def environment_row(call: Call, at: ScopePath, statement: Prepared | Query, **parameters: object) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
-    slugs = {"project_slug": at.project, "environment_slug": at.environment}
-    rows = statement.rows(call.connection, slugs | parameters)
+    bound = {"project_slug": at.project, "environment_slug": at.environment, **parameters}
+    if isinstance(statement, Prepared):
+        rows = statement.rows(call.connection, bound)
+    else:
+        rows = call.connection.execute(statement, bound).all()
     if not rows:
         raise not_found(call, at)
     assert_covers_ids(call, at, rows[0].project_id, rows[0].id)
@@ -106,22 +111,17 @@ def environment_in_sight(call: Call) -> ColumnElement[bool]:
     return covered_by(call.snapshot.effective_grants, environment.c.project_id, environment.c.id)
 
 
-_PROJECT = Prepared(
-    select(*(project.c[one.name] for one in fields(ProjectRow))).where(
-        project.c.slug == bindparam("project_slug")
-    )
+_PROJECT = select(*(project.c[one.name] for one in fields(ProjectRow))).where(
+    project.c.slug == bindparam("project_slug")
 )
-_INSIDE = (
+_ENVIRONMENT = (
     select(*(environment.c[one.name] for one in fields(EnvironmentRow)))
     .join_from(environment, project)
     .where(at_environment())
 )
-_ENVIRONMENT = Prepared(_INSIDE)
 # Evaluated before the row is asked for, which is the last that a statement does.
 _TURN = select(
     func.pg_advisory_xact_lock(func.hashtextextended(bindparam("address", type_=Text), 0)).label("turn")
 )
 # Only the environment's row, and not against those who merely refer to it.
-_LOCKED = Prepared(
-    _INSIDE.join(_TURN.subquery("queue"), true()).with_for_update(of=environment, key_share=True)
-)
+_LOCKED = _ENVIRONMENT.join(_TURN.subquery("queue"), true()).with_for_update(of=environment, key_share=True)

@@ -11,12 +11,12 @@ from sqlalchemy import insert, select, text, update
 from statements import recorded
 
 from secretsvc.db.base import Base
-from secretsvc.db.engine import Mode
 from secretsvc.db.orm import RequestSession, TransactionOwnedByRequest, WroteWhileReading
 from secretsvc.directives import dbsession
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import project
 
@@ -44,7 +44,7 @@ class Requests:
             1,
             "a-test",
             registry.service_settings,
-            connect=lambda: session.connection(mode),
+            connect=lambda _mode: session.connection(mode),
             abandon=session.restart,
             load_ring=registry.load_ring,
         )

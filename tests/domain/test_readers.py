@@ -46,7 +46,7 @@ def call_of(settings: Settings, connection: Connection, *held: HeldGrant) -> Cal
         NOW,
         "test",
         settings,
-        connect=lambda: connection,
+        connect=lambda _mode: connection,
         abandon=connection.rollback,
         load_ring=lambda: pytest.fail("no key is needed"),
     )

@@ -22,9 +22,10 @@ from tampering import tampered
 
 from secretsvc.audit.models import audit_record
 from secretsvc.commands import system_call
-from secretsvc.db.engine import Mode, set_mode, write_transaction
+from secretsvc.db.engine import set_mode, write_transaction
 from secretsvc.deployment import audit
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.keyring import domain
 from secretsvc.sealedlog import worker
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer, audit_unsealed

@@ -15,10 +15,11 @@ from sqlalchemy import text, update
 from alembic import command
 from secretsvc.audit.rules import records
 from secretsvc.audit.rules.records import write
-from secretsvc.db.engine import Mode, read_once, set_mode, snapshot
+from secretsvc.db.engine import read_once, set_mode, snapshot
 from secretsvc.deployment import audit
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules import unsealed
 from secretsvc.sealedlog.rules.heads import Sealing

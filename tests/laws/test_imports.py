@@ -33,7 +33,7 @@ PLANTED = {
     "secretsvc.kernel.use_case": "from secretsvc.db.session import Database",
     "secretsvc.kernel.clock": "import pyramid",
     "secretsvc.db.session": "from secretsvc.tables.identities import identity",
-    "secretsvc.web.views": "from secretsvc.db.engine import Mode",
+    "secretsvc.web.views": "from secretsvc.db.engine import connect",
     "secretsvc.web.pages.directives": "from secretsvc.authorization.rules.checks import assert_can",
     "secretsvc.web.forms": "from zope.sqlalchemy import mark_changed",
     "secretsvc.devproxy.page": "from secretsvc.authentication.assertions import Verifier",

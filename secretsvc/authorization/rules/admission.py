@@ -27,7 +27,7 @@ from secretsvc.authorization.rules.snapshot import (
     has_own_global_admin,
     load_standing,
 )
-from secretsvc.db.engine import Mode, write_transaction
+from secretsvc.db.engine import write_transaction
 from secretsvc.db.error_mapping import WriteLockTimeout, map_error
 from secretsvc.db.schema import serves
 from secretsvc.db.session import Session
@@ -44,6 +44,7 @@ from secretsvc.kernel.errors import (
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token

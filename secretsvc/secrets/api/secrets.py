@@ -11,6 +11,8 @@ from pyramid.response import Response
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue
 from secretsvc.kernel.schema_annotations import Count, Ordinal, SecretKey, schema_name
+from secretsvc.kernel.transaction_mode import Mode
+from secretsvc.secrets.api.modes import mode_of_export, mode_of_list, mode_of_write
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reads, writes
 from secretsvc.secrets.queries.plan import ChangeKind
@@ -56,6 +58,7 @@ Write = tuple[str, str, View, str, Body]
 
 @api_view(
     operation_id="listSecrets",
+    mode=mode_of_list,
     etag=True,
     summary="List secrets without their values",
     role=Role.READER,
@@ -202,6 +205,7 @@ def _declare_reads(config: ServiceConfigurator) -> None:
         query=schemas.ExportQuery(formats.writers),
         response=exports.Exported,
         reveals=True,
+        mode=mode_of_export,
     )
 
 
@@ -218,7 +222,7 @@ def _declare_reads_of_one(config: ServiceConfigurator) -> None:
             response=reads.Value,
             media=("application/json", "text/plain"),
             reveals=True,
-            single_statement=True,
+            mode=Mode.AUTOCOMMIT,
         )
 
 
@@ -263,6 +267,7 @@ def declare_writes(
             summary=summary,
             role=Role.WRITER,
             body=body,
+            mode=mode_of_write,
             extra_validation=judged_reason,
             response=response,
             errors=errors,

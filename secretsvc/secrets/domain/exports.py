@@ -64,8 +64,6 @@ def _given(
     call: Call, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
-    # One statement reads all that there is, and another records it (decision 0022).
-    call.single_read = rev is None
     environment, values = decrypt_current(call, at) if rev is None else decrypt_at_revision(call, at, rev)
     made = make(values)
     given = environment.rev if rev is None else rev

@@ -13,6 +13,7 @@ from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, schema_name
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment, lock_environment
 from secretsvc.secrets.models import secret_version
@@ -82,22 +83,22 @@ def revision_if_known(
     also for a later revision.
     """
     assert_can(call, Role.READER, at)
-    call.single_read = True
+    if call.mode is not Mode.AUTOCOMMIT:
+        call.restart(Mode.AUTOCOMMIT)
     environment = find_environment(call, at)
     if rev is not None:
         require_revision(environment, rev)
     shown = environment.rev if rev is None else rev
     if is_known(shown):
         return shown
-    call.single_read = False
-    call.restart()
+    if call.mode is not Mode.AUTOCOMMIT:
+        call.restart()
     return None
 
 
 def list_secrets(call: Call, at: ScopePath) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
-    call.single_read = True
     with current_secrets(call, at) as (environment, rows):
         open_one = call.ring.within(environment.id).open
         items = [list_item(open_one, row) for row in rows]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, ValidationFailed
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.domain import get_environment
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets.domain import copies as domain
@@ -197,5 +198,5 @@ def includeme(config: ServiceConfigurator) -> None:
         "context": Environment,
         "template": "secretsvc.secrets:templates/copy.pt",
     }
-    config.add_form(review, name="copy-review", role=Role.WRITER, **reviewed)
+    config.add_form(review, name="copy-review", role=Role.WRITER, mode=Mode.SNAPSHOT, **reviewed)
     config.add_form(apply, name="copy-apply", role=Role.WRITER, rerender=rerendered, **reviewed)

@@ -12,6 +12,7 @@ from pyramid.renderers import get_renderer
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.kernel.identifiers import is_secret_key
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import editor as editing_domain
@@ -141,7 +142,7 @@ def show(context: Node, request: ServiceRequest) -> object | None:
     for name in BUTTONS:
         form.values.pop(name, None)
     beside: Mapping[str, str] = {}
-    if act in ("reveal", "copy", "reveal-all"):
+    if act in REVEALING:
         try:
             beside = _values(request, context, act, key)
         except (NotFound, DecryptFailed, UnknownKid) as error:
@@ -161,8 +162,10 @@ def show(context: Node, request: ServiceRequest) -> object | None:
     return editor(context, request, Shown(open=given, beside=beside, copied=copied, menu=menu))
 
 
+#: The buttons that show values.
+REVEALING = ("reveal", "copy", "reveal-all")
 #: The buttons of rows; the value of each is a key.
-BUTTONS = ("reveal", "copy", "reveal-all", "mask", "menu")
+BUTTONS = (*REVEALING, "mask", "menu")
 
 
 def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mapping[str, str]:
@@ -173,12 +176,14 @@ def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mappi
     return {key: reads.reveal_secret(request.call, context.address, key, reason=act).value}
 
 
+def mode_of_reveal(request: ServiceRequest) -> Mode:
+    """A form that reveals no value only reads."""
+    return Mode.WRITE if any(request.form[name] for name in REVEALING) else Mode.SNAPSHOT
+
+
 def read(context: Environment, request: ServiceRequest) -> object:
     """What who only reads may ask for: the page with values, or with the menu of a row."""
     request.view_name = ""
-    form = request.form
-    # What reveals no value only reads.
-    request.call.read_only = not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     return show(context, request) or redirect_after_form(context.path(PAGES))
 
 
@@ -222,5 +227,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(editor, context=Environment, role=Role.READER, template=TEMPLATE)
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
-    config.add_form(export, context=Environment, name="export", role=Role.READER)
-    config.add_form(read, context=Environment, name="read", role=Role.READER, template=TEMPLATE)
+    config.add_form(export, context=Environment, name="export", role=Role.READER, mode=Mode.AUTOCOMMIT)
+    config.add_form(
+        read, context=Environment, name="read", role=Role.READER, template=TEMPLATE, mode=mode_of_reveal
+    )

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import PreconditionFailed
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import copies, reads, related
 from secretsvc.secrets.domain import editor as editing_domain
@@ -27,7 +28,7 @@ from secretsvc.secrets.ui.drafts import (
     load_text,
     text_page,
 )
-from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, revision_of, show
+from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, mode_of_reveal, revision_of, show
 from secretsvc.secrets.ui.editor_fields import (
     changed_descriptions,
     check_new_keys,
@@ -54,9 +55,6 @@ EVERY = "*"
 def edit(context: Node, request: ServiceRequest) -> object:
     """What one of the editor's buttons asks for; the main one leads to the review."""
     form = request.form
-    # What reveals no value only reads.
-    asks = any(form[name] for name in ("copy-to", "generate", "stage", "menu", "mask"))
-    request.call.read_only = asks and not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     if form["copy-to"]:
         picked = ",".join(key for key, mark in form.under("pick.") if mark)
         return redirect_after_form(f"{copy_path(context)}&{urlencode({'keys': picked})}")
@@ -105,9 +103,6 @@ def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str
     if asked == EVERY:
         planned = draft.write(request, context.address, request.form, dry_run=True)
         keys = [change.key for change in planned.changes if change.kind != ADDED]
-        # It was for reading alone.
-        request.call.restart()
-        request.call.read_only = False
     return reads.reveal_secrets(request.call, context.address, "reveal", keys)
 
 
@@ -256,7 +251,7 @@ def includeme(config: ServiceConfigurator) -> None:
     )
     text: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/text.pt"}
     config.add_page(text_page, name="text", role=role, **text)
-    config.add_form(load_text, name="text", role=role, **text)
+    config.add_form(load_text, name="text", role=role, mode=Mode.AUTOCOMMIT, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_flash_message("written", written_alone)
@@ -266,6 +261,8 @@ def includeme(config: ServiceConfigurator) -> None:
         for name, act in acts.items():
             view: View = edit if draft is EDIT and name == "review" else _bound(act, draft)
             rerender, name = _bound(rerendered, draft), f"{draft.name}-{name}"
-            template = f"{TEMPLATES}/review.pt"
-            config.add_form(view, context=node, name=name, role=role, rerender=rerender, template=template)
+            template, mode = f"{TEMPLATES}/review.pt", Mode.WRITE if act is apply else mode_of_reveal
+            config.add_form(
+                view, context=node, name=name, role=role, rerender=rerender, template=template, mode=mode
+            )
     config.add_form(undo, context=Environment, name="undo", role=role, rerender=not_undone, template=TEMPLATE)

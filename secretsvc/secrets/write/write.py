@@ -5,13 +5,13 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 from uuid import UUID
 
-from secretsvc.audit.rules.records import record, record_keys
-from secretsvc.db.statement_batch import BoundStatement, collect_statements
+from secretsvc.audit.rules.records import keys_statement, record_statement
+from secretsvc.db.statement_batch import BoundStatement, execute_batch
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
@@ -26,8 +26,8 @@ from secretsvc.secrets.queries.plan import (
     changes_of,
     described_alone,
 )
-from secretsvc.secrets.queries.revisions import record_revision, require_reason
-from secretsvc.secrets.write.apply_plan import LostRace, apply
+from secretsvc.secrets.queries.revisions import require_reason, revision_statement
+from secretsvc.secrets.write.apply_plan import LostRace, apply, lost_races
 from secretsvc.secrets.write.description_digests import description_changes
 from secretsvc.secrets.write.idempotency import first_success, keep_success
 from secretsvc.secrets.write.limits import check_growth, check_volume
@@ -113,7 +113,6 @@ def write(
     no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `RateLimited`, `VersionConflict`,
     `Conflict` for an idempotency key of other input, and `ValidationFailed` where a reason is due.
     """
-    call.read_only = call.read_only or dry_run
 
     def attempt() -> WriteOutcome:
         environment = find_environment(call, at) if dry_run else lock_environment(call, at)
@@ -148,21 +147,22 @@ def _carry_out(
         return _written(environment.rev, changes, described, plan)
     written = _written(environment.rev + 1, changes, described, plan)
 
-    def tell() -> Sequence[BoundStatement]:
+    with lost_races():
+        statements = apply(call, environment, plan, changes, described, known)
+        # After sealing, which may leave a record of its own.
         record_id = new_id()
         also = {
             **plan.detail,
             **description_changes(call, environment.id, plan, known, changes, described),
             **recorded_origins(plan.origins),
         }
-        with collect_statements(call.connection) as steps:
-            record_revision(
+        statements.append(
+            revision_statement(
                 call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
             )
-            _record(call, environment, action, reason, written, also, record_id)
-        return steps
-
-    apply(call, environment, plan, changes, described, known, tell)
+        )
+        statements += _records(call, environment, action, reason, written, also, record_id)
+        execute_batch(call.connection, statements)
     return written
 
 
@@ -188,7 +188,7 @@ def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOu
         raise VersionConflict() from None
 
 
-def _record(
+def _records(
     call: Call,
     environment: EnvironmentRow,
     action: str,
@@ -196,13 +196,13 @@ def _record(
     written: WriteOutcome,
     also: Mapping[str, object],
     record_id: UUID,
-) -> None:
+) -> Iterator[BoundStatement]:
     detail: dict[str, object] = {"rev": written.rev, "changes": written.changes}
     if written.described:
         # Before all else: migration 0004 looks for it there.
         detail["described"] = written.described
-        record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
-    record(
+        yield keys_statement(call, environment.id, record_id, dict.fromkeys(written.described))
+    yield record_statement(
         call,
         action,
         project_id=environment.project_id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypedDict
+from typing import Generic, TypedDict
 from uuid import UUID
 
 from pyramid.config import Configurator
@@ -34,6 +34,7 @@ from secretsvc.kernel.errors import (
     refuse,
 )
 from secretsvc.kernel.rejections import RejectionReason
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.error_logging import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
@@ -41,7 +42,7 @@ from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.pages.layout import PageLayout, macros
 from secretsvc.web.pages.sidebar_project import sidebar_project_view
 from secretsvc.web.query import parse_query
-from secretsvc.web.request import ServiceRequest, View
+from secretsvc.web.request import ModeChoice, ServiceRequest, View, declare_mode
 from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.tree import PAGES, N, Node, node_class
@@ -68,12 +69,7 @@ class PageDeclaration:
     role: Role | str
     method: str
     rerender: Callable[..., object] | None
-    single_statement: ClassVar[bool] = False
-
-    @property
-    def writes(self) -> bool:
-        """Whether it writes, be it only the record of a read."""
-        return self.method not in SAFE_METHODS
+    mode: ModeChoice
 
 
 class PageOptions(TypedDict, Generic[N]):
@@ -93,7 +89,7 @@ def add_page(
     name: str = "",
 ) -> None:
     """Directive: a page of a node class, drawn by a template (`package:path.pt`) of what the view returns."""
-    _add(config, view, context, template, name, PageDeclaration(role, "GET", None))
+    _add(config, view, context, template, name, PageDeclaration(role, "GET", None, Mode.SNAPSHOT))
 
 
 def add_form(
@@ -105,14 +101,15 @@ def add_form(
     role: Role | str,
     name: str = "",
     rerender: Callable[[N, ServiceRequest], object] | None = None,
+    mode: ModeChoice = Mode.WRITE,
 ) -> None:
     """Directive: what a form sent by POST does.
 
     The view returns a response, usually `redirect_after_form`, or names for the template. After a refusal
     `rerender`, the view of the form's page, is called in its place, in a transaction of its own. It finds
-    what was typed, and why it was refused, in `request.form`.
+    what was typed, and why it was refused, in `request.form`. `mode` begins the view's transaction.
     """
-    _add(config, view, context, template, name, PageDeclaration(role, "POST", rerender))
+    _add(config, view, context, template, name, PageDeclaration(role, "POST", rerender, mode))
 
 
 def _add(
@@ -181,7 +178,7 @@ def page_view(view: View, info: IViewDeriverInfo) -> View:
         request.operation = page
         request.form = Form()
         refuse(context.issues())
-        if page.writes:
+        if page.method not in SAFE_METHODS:
             # What comes of a form may hold values: where the edge cache cannot be told, nothing is done.
             _ = request.registry.service_settings.edge_cache_header
         request.response.headers["Content-Security-Policy"] = PAGE_CONTENT_SECURITY_POLICY
@@ -200,6 +197,7 @@ def form_view(view: View, info: IViewDeriverInfo) -> View:
         request.form = parse_form(request)
         try:
             _check_own(request)
+            declare_mode(request, page.mode)
             return view(context, request)
         except REFUSALS as error:
             if page.rerender is None:
@@ -222,8 +220,7 @@ def _check_own(request: ServiceRequest) -> None:
 
 def _redrawn(rerender: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
     request.failure = expected(error)
-    request.call.read_only, request.call.single_read = True, False
-    request.call.restart()
+    request.call.restart(Mode.SNAPSHOT)
     request.form.refuse(error)
     request.response.status_int = status_of(request, error)
     if isinstance(error, RateLimited):
