@@ -251,7 +251,7 @@ def add_shell(event: BeforeRender) -> None:
 def includeme(config: Configurator) -> None:
     config.registry.pages = set()
     config.include(".templates")
-    config.include(".layout")
+    config.include(".flash_messages")
     config.include(".navigation")
     config.include(".sidebar_project")
     config.add_directive("add_page", add_page)
