@@ -13,7 +13,7 @@ from secretsvc.kernel.sidebar_project import SidebarProject
 from secretsvc.web.pages.formatting import Formatting
 from secretsvc.web.pages.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.pages.page_form import PageForm
-from secretsvc.web.query import parse_query
+from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, permits
@@ -130,9 +130,7 @@ class PageLayout(Formatting, PageForm):
 
     def with_query(self, path: str, **changes: object) -> str:
         """A URL of a path with the present parameters and some changes; None takes one away."""
-        kept = {name: value for name, value in self.query.items() if name != "done"}
-        merged = {name: value for name, value in (kept | changes).items() if value is not None}
-        return f"{path}?{urlencode(merged)}" if merged else path
+        return with_query(path, self.query, **changes)
 
     @staticmethod
     def link(path: str, **parameters: str) -> str:
