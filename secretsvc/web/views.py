@@ -26,10 +26,10 @@ from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.query import validated_query
 from secretsvc.web.registration import declare
 from secretsvc.web.request import ModeChoice, ServiceRequest, View, declare_mode
-from secretsvc.web.response_schemas import answer_schema, hints_of, returned
+from secretsvc.web.response_schemas import response_schema, response_type, type_hints_of
 from secretsvc.web.schema import NOTHING, Body, Variants, validate
 from secretsvc.web.tree import API, MOUNTS, N, Node, Root, node_class
-from secretsvc.web.types import described
+from secretsvc.web.types import json_schema_of
 from secretsvc.web.view_options import reads_option
 
 PUBLIC = NO_PERMISSION_REQUIRED
@@ -113,7 +113,7 @@ class Operation:
 
 
 class Declaration(TypedDict, total=False):
-    """The fields of `Operation`, as keywords of `add_api_view`."""
+    """The fields of `Operation` as keywords (PEP 692), which type checkers need; a test compares the two."""
 
     operation_id: Required[str]
     summary: Required[str]
@@ -153,9 +153,9 @@ def add_api_view(
     operation = Operation(**declared)
     check_role(f"operation {operation.operation_id}", operation.role)
     if operation.response is UNDECLARED:
-        hint = returned(view)
+        hint = response_type(view)
         operation = replace(operation, response=hint, status=204 if hint is None else operation.status)
-    _check_described(operation)
+    _check_schemas(operation)
     declare(config, "operation", operation.operation_id)
     if name.startswith(":"):
         config.registry.tree.verbs[node].add(name[1:])
@@ -191,17 +191,17 @@ def add_api_views(config: Configurator, module: str) -> None:
     for view in vars(found).values():
         if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == found.__name__:
             name, declared = DECLARED[view]
-            node, code = next(iter(hints_of(view).values())), view.__code__
+            node, code = next(iter(type_hints_of(view).values())), view.__code__
             source = code.co_filename, code.co_firstlineno, code.co_name, ""
             config.add_api_view(view, context=node, name=name, _info=source, **declared)
 
 
-def _check_described(operation: Operation) -> None:
+def _check_schemas(operation: Operation) -> None:
     for part in ("query", "body", "response"):
         schema = getattr(operation, part)
         try:
             if schema is not None:
-                _ = answer_schema(schema) if part == "response" else described(schema)
+                _ = response_schema(schema) if part == "response" else json_schema_of(schema)
         except ConfigurationError as error:
             raise ConfigurationError(f"{part} of the operation {operation.operation_id}: {error}") from None
 

@@ -20,7 +20,11 @@ def rows_of(page: str) -> list[dict[str, str]]:
 
 
 def causes() -> set[str]:
-    return {*error_logging.CONNECTING.values(), *error_logging.STATES.values(), error_logging.NO_CONNECTION}
+    return {
+        *error_logging.CONNECTION_CAUSES.values(),
+        *error_logging.SQLSTATE_CAUSES.values(),
+        error_logging.NO_CONNECTION,
+    }
 
 
 def test_every_cause_has_its_row_and_every_row_a_cause() -> None:

@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[2] / "secretsvc"
 #: What directives fill, and the module that does so.
 FILLED = {
     "audit_actions": "audit/directives.py",
-    "done": "web/pages/layout.py",
+    "done": "web/pages/flash_messages.py",
     "error_codes": "web/error_codes.py",
     "error_links": "web/pages/navigation.py",
     "explain_refusal": "web/pages/denial_page.py",

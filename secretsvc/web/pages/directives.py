@@ -36,7 +36,7 @@ from secretsvc.kernel.errors import (
 from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.web.error_codes import status_of
-from secretsvc.web.error_logging import expected
+from secretsvc.web.error_logging import expected_failure
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.pages.layout import PageLayout, macros
@@ -196,19 +196,19 @@ def form_view(view: View, info: IViewDeriverInfo) -> View:
     def wrapper(context: Node, request: ServiceRequest) -> object:
         request.form = parse_form(request)
         try:
-            _check_own(request)
+            _check_form_token(request)
             declare_mode(request, page.mode)
             return view(context, request)
         except REFUSALS as error:
             if page.rerender is None:
                 raise
-            return _redrawn(page.rerender, context, request, error)
+            return _rerender(page.rerender, context, request, error)
 
     return wrapper
 
 
-def _check_own(request: ServiceRequest) -> None:
-    """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
+def _check_form_token(request: ServiceRequest) -> None:
+    """Check the form token. Raises `Forbidden`, which is counted, or `FormTooOld`."""
     call, offered = request.call, request.form[CSRF_FIELD]
     try:
         check_token(call.ring, call.actor, call.now, offered)
@@ -218,8 +218,8 @@ def _check_own(request: ServiceRequest) -> None:
         raise
 
 
-def _redrawn(rerender: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
-    request.failure = expected(error)
+def _rerender(rerender: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
+    request.failure = expected_failure(error)
     request.call.restart(Mode.SNAPSHOT)
     request.form.refuse(error)
     request.response.status_int = status_of(request, error)
@@ -248,7 +248,7 @@ def add_shell(event: BeforeRender) -> None:
 def includeme(config: Configurator) -> None:
     config.registry.pages = set()
     config.include(".templates")
-    config.include(".layout")
+    config.include(".flash_messages")
     config.include(".navigation")
     config.include(".sidebar_project")
     config.add_directive("add_page", add_page)
