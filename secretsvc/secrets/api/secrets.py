@@ -67,8 +67,7 @@ def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     known = _known(context, request)
     if known is not None:
         return known
-    call, at, rev = request.call, context.address, request.query_values.get("rev")
-    listing = reads.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
+    listing = reads.list_secrets(request.call, context.address, request.query_values.get("rev"))
     set_tag(request, listing.rev)
     return listing
 

@@ -10,7 +10,6 @@ from typing import Unpack
 from sqlalchemy import and_, bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Role, ScopePath
@@ -22,15 +21,11 @@ from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.domain.writes import REPLACE
 from secretsvc.secrets.formats.imports import Reader, read_env
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.queries.contents import read_listed, read_values
+from secretsvc.secrets.queries.decryption import list_items, with_envelopes
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import Plan
-from secretsvc.secrets.queries.rows import (
-    IS_CURRENT,
-    SecretListItem,
-    envelopes_inside,
-    lateral_versions,
-    list_item,
-)
+from secretsvc.secrets.queries.rows import IS_CURRENT, SecretListItem, lateral_versions
 from secretsvc.secrets.write.limits import check_edits, check_values
 from secretsvc.secrets.write.write import WriteOptions, WriteOutcome, write
 from secretsvc.tables.identities import identity
@@ -172,13 +167,13 @@ def _changed(
     """
     changed, open_one = dict(values), call.ring.within(environment.id).open
     line_ends = {}
-    with envelopes_inside(call, environment.id) as rows:
-        for key, version, envelope, kid in rows:
-            if key not in changed:
-                continue
+    present = read_values(call, environment).entries
+    with with_envelopes(call, [one for key, one in present.items() if key in changed]) as sealed:
+        for row, envelope, kid in sealed:
+            key = row.key
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
-                stored = open_one(envelope, kid, key, version).decode()
+                stored = open_one(envelope, kid, key, row.version).decode()
                 typed = changed[key]
                 changed[key] = typed if key in exact else restore(typed, stored)
                 if changed[key] == stored:
@@ -194,16 +189,8 @@ def editor_state(call: Call, at: ScopePath) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    open_one = call.ring.within(environment.id).open
-    items, authors = [], {}
-    statement = _EDITED[call.connection.dialect.name]
-    with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
-        for *row, created_at, display_name, subject in rows:
-            item = list_item(open_one, row)
-            items.append(item)
-            if created_at is not None:
-                author = full_name(display_name, subject)
-                authors[item.key] = Authored(item.key, item.version, item.kid, created_at, author)
+    items = list_items(call, read_listed(call, environment))
+    authors = {one.key: one for one in _written_since(call, environment, 0) if not one.deleted}
     return EditorState(environment, items, authors)
 
 
@@ -211,9 +198,13 @@ def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Author
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
+    return environment.rev, _written_since(call, environment, rev)
+
+
+def _written_since(call: Call, environment: EnvironmentRow, rev: int) -> list[Authored]:
     statement = _SINCE[call.connection.dialect.name]
     rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
-    return environment.rev, [
+    return [
         Authored(row.key, row.version, row.kid, row.created_at, full_name(row.display_name, row.subject))
         for row in rows
     ]
@@ -235,19 +226,4 @@ def _since(dialect_name: str) -> Query:
     )
 
 
-def _edited(dialect_name: str) -> Query:
-    """As `current_secrets` reads, with the time and the author of each current version."""
-    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
-    columns = [secret.c.key, secret.c.version, version.c.envelope, version.c.kid, secret.c.description]
-    columns += [secret.c.created_at, secret.c.updated_at]
-    return (
-        select(*columns, version.c.created_at.label("written_at"), *_AUTHOR)
-        .outerjoin_from(secret, version, is_current)
-        .outerjoin(identity, identity.c.id == version.c.created_by)
-        .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
-        .order_by(secret.c.key)
-    )
-
-
-_EDITED = PerDialect(lambda name: Prepared(_edited(name)))
 _SINCE = PerDialect(_since)
