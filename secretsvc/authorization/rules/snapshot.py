@@ -10,8 +10,8 @@ type:
     grant      grant      a grant of the caller's own       (blank)                 (blank)
     grant      grant      a grant of the caller's group     (blank)                 (blank)
 
-`identity` is missing for an unknown caller or a token that is not in force; `admins` never is. `load_standing` makes one
-`CallerSnapshot` of the rows, in whatever order they come.
+`identity` is missing for an unknown caller or a token that is not in force; `admins` never is.
+`load_standing` makes one `CallerSnapshot` of the rows, in whatever order they come.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Unpack
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import ColumnElement, and_, bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.statements import PerDialect
@@ -190,20 +190,20 @@ def editor_state(call: Call, at: ScopePath) -> EditorState:
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
     items = list_items(call, read_listed(call, environment))
-    authors = {one.key: one for one in _written_since(call, environment, 0) if not one.deleted}
-    return EditorState(environment, items, authors)
+    authors = _authored(call, _CURRENT_AUTHORS, {"environment_id": environment.id})
+    return EditorState(environment, items, {one.key: one for one in authors})
 
 
 def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    return environment.rev, _written_since(call, environment, rev)
+    parameters = {"environment_id": environment.id, "since_rev": rev}
+    return environment.rev, _authored(call, _AUTHORS_SINCE, parameters)
 
 
-def _written_since(call: Call, environment: EnvironmentRow, rev: int) -> list[Authored]:
-    statement = _SINCE[call.connection.dialect.name]
-    rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
+def _authored(call: Call, statements: PerDialect[Query], parameters: Mapping[str, object]) -> list[Authored]:
+    rows = call.connection.execute(statements[call.connection.dialect.name], parameters)
     return [
         Authored(row.key, row.version, row.kid, row.created_at, full_name(row.display_name, row.subject))
         for row in rows
@@ -213,10 +213,9 @@ def _written_since(call: Call, environment: EnvironmentRow, rev: int) -> list[Au
 _AUTHOR = identity.c.display_name, identity.c.subject
 
 
-def _since(dialect_name: str) -> Query:
-    # A key's newest version is its current one, be it a tombstone.
-    is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
-    version, on = lateral_versions(dialect_name, is_later)
+def _authors(dialect_name: str, condition: ColumnElement[bool]) -> Query:
+    """A key's newest version is its current one, be it a tombstone."""
+    version, on = lateral_versions(dialect_name, and_(IS_CURRENT, condition))
     return (
         select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, *_AUTHOR)
         .join_from(secret, version, on)
@@ -226,4 +225,5 @@ def _since(dialect_name: str) -> Query:
     )
 
 
-_SINCE = PerDialect(_since)
+_CURRENT_AUTHORS = PerDialect(lambda name: _authors(name, ~secret.c.deleted))
+_AUTHORS_SINCE = PerDialect(lambda name: _authors(name, secret_version.c.rev > bindparam("since_rev")))
