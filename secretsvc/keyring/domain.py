@@ -10,6 +10,7 @@ from limits import RateLimitItem
 from secretsvc.audit.rules.records import record
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
+from secretsvc.kernel.crypto import KeyStatus
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.kernel.schema_annotations import Count, Kid, schema_name
 from secretsvc.kernel.use_case import Call
@@ -30,7 +31,7 @@ from secretsvc.keyring.rules import (
 from secretsvc.sealedlog.rules.signer import move_signer
 from secretsvc.sealedlog.rules.state import LogState, log_state
 from secretsvc.secrets.queries.rows import open_value, problem_with
-from secretsvc.secrets.write.sealing import COMMAND, Plain, adopt_key, invalidate_key_status, known_keys, seal
+from secretsvc.secrets.write.sealing import COMMAND, Plain, active_key, adopt_key, invalidate_key_status, seal
 
 VERIFY_PAGE = 500
 
@@ -247,15 +248,13 @@ def adopt(call: Call) -> Adopted:
     moment, and `ServerMisconfigured` where there is no ring.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
-    kid, known = call.ring.active_kid, known_keys(call.connection)
-    newest = next(reversed(known), None)
-    own, number = known.get(kid), known[newest].place + 1 if newest is not None else 1
-    done = Adopted(kid, newest, kid != newest, own is not None and own.retired_at is not None)
+    kid, key = call.ring.active_kid, active_key(call.connection, call.ring)
+    done = Adopted(kid, key.newest, kid != key.newest, key.status is KeyStatus.RETIRED)
     if not done.changed:
         return done
-    if own is not None:
+    if key.status is not KeyStatus.UNKNOWN:
         delete_adoption(call, kid)
-    if not adopt_key(call, kid, number, COMMAND):
+    if not adopt_key(call, kid, key.next_number, COMMAND):
         raise Conflict("Another master key was adopted at the same moment.")
     return done
 

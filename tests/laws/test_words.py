@@ -24,7 +24,7 @@ PLACE = re.compile(r"_?places?|\w+_places?|_?places?_\w+|\w*(?<![a-z])Places?\w*
 #: The same in templates and scripts, whose texts may speak of a place.
 USED_PLACE = re.compile(r"\bplaces?\.\w|[{(]places?\b|\b(const|let) places?\b|\bplaces? ui\b")
 #: The column of the table of master keys.
-COLUMN = {"secrets/write/sealing.py", "keyring/domain.py", "keyring/rules.py"}
+COLUMN = {"secrets/write/sealing.py", "keyring/rules.py"}
 #: A benchmark's floor is a lower bound, tests have patience with a slow machine, and a secret of that name.
 ALLOWED = {
     "Makefile": {"floor"},

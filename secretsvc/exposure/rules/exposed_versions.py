@@ -116,7 +116,6 @@ def relatives_of(
 
 def _version(row: FoundRow, identity_id: UUID) -> ExposedVersion:
     wrote = row.created_at if row.created_by == identity_id else None
-    stored = [getattr(row, name) for name in ValueOrigin._fields]
     return ExposedVersion(
         row.environment_id,
         row.secret_id,
@@ -125,7 +124,7 @@ def _version(row: FoundRow, identity_id: UUID) -> ExposedVersion:
         row.rev,
         row.next_rev,
         row.version == row.newest and not row.deleted,
-        origin_of(row.environment_id, row.secret_id, row.version, stored),
+        origin_of(row.environment_id, row.secret_id, row.version, row),
         latest((wrote, row.revealed_at, row.copied_at, row.exported_at)),
         *(bool(getattr(row, name, False)) for name in ("repeated", "related")),
     )

@@ -12,7 +12,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue
 from secretsvc.kernel.schema_annotations import Count, Ordinal, SecretKey, schema_name
 from secretsvc.kernel.transaction_mode import Mode
-from secretsvc.secrets.api.modes import mode_of_export, mode_of_list, mode_of_write
+from secretsvc.secrets.api.modes import mode_of_write
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reads, writes
 from secretsvc.secrets.queries.plan import ChangeKind
@@ -58,7 +58,7 @@ Write = tuple[str, str, View, str, Body]
 
 @api_view(
     operation_id="listSecrets",
-    mode=mode_of_list,
+    mode=Mode.AUTOCOMMIT,
     etag=True,
     summary="List secrets without their values",
     role=Role.READER,
@@ -70,8 +70,7 @@ def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     known = _known(context, request)
     if known is not None:
         return known
-    call, at, rev = request.call, context.address, request.query_values.get("rev")
-    listing = reads.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
+    listing = reads.list_secrets(request.call, context.address, request.query_values.get("rev"))
     set_tag(request, listing.rev)
     return listing
 
@@ -205,7 +204,7 @@ def _declare_reads(config: ServiceConfigurator) -> None:
         query=schemas.ExportQuery(formats.writers),
         response=exports.Exported,
         reveals=True,
-        mode=mode_of_export,
+        mode=Mode.AUTOCOMMIT,
     )
 
 

@@ -10,9 +10,10 @@ from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.schema_annotations import Count, SecretKey, schema_name
 from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.formats.exports import Writer
-from secretsvc.secrets.queries.at_revision import decrypt_at_revision
-from secretsvc.secrets.queries.current_secrets import decrypt_current
+from secretsvc.secrets.queries.contents import read_values
+from secretsvc.secrets.queries.decryption import decrypt_all
 from secretsvc.secrets.queries.read_records import record_export
 
 T = TypeVar("T")
@@ -64,9 +65,9 @@ def _given(
     call: Call, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
-    environment, values = decrypt_current(call, at) if rev is None else decrypt_at_revision(call, at, rev)
+    found = read_values(call, find_environment(call, at), rev)
+    values = decrypt_all(call, found)
     made = make(values)
-    given = environment.rev if rev is None else rev
     older = rev is not None
-    record_export(call, environment.project_id, environment.id, reason, given, len(values), older=older)
-    return given, made
+    record_export(call, found.project_id, found.id, reason, found.rev, len(values), older=older)
+    return found.rev, made

@@ -22,13 +22,12 @@ from secretsvc.kernel.schema_annotations import (
 )
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment
-from secretsvc.secrets.domain.reads import Listing, Value
+from secretsvc.secrets.domain.reads import Value
 from secretsvc.secrets.models import revision
-from secretsvc.secrets.queries.at_revision import find_version, state_at
 from secretsvc.secrets.queries.plan import PlannedChange
 from secretsvc.secrets.queries.read_records import record_reveal
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
-from secretsvc.secrets.queries.rows import list_item, open_value
+from secretsvc.secrets.queries.rows import find_version, open_value
 from secretsvc.secrets.queries.tombstones import select_deleted
 
 
@@ -77,15 +76,6 @@ class DeletedKeys:
     rev: Count
     items: list[Deleted]
     next_cursor: SecretKey | None
-
-
-def list_state(call: Call, at: ScopePath, rev: int) -> Listing:
-    """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
-    assert_can(call, Role.READER, at)
-    environment = find_environment(call, at)
-    open_one = call.ring.within(environment.id).open
-    with state_at(call, environment, rev) as rows:
-        return Listing([list_item(open_one, row) for row in rows], rev)
 
 
 def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason: str) -> Value:

@@ -19,8 +19,13 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.origins import ORIGIN
-from secretsvc.secrets.queries.row_types import FoundSecret
-from secretsvc.secrets.queries.rows import VERSION_NOT_FOUND, SealedValue, find_secret, problem_with
+from secretsvc.secrets.queries.rows import (
+    VERSION_NOT_FOUND,
+    FoundSecret,
+    SealedValue,
+    find_secret,
+    problem_with,
+)
 from secretsvc.tables.identities import identity
 
 #: So many versions stand on one page.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from operator import attrgetter
 
 from sqlalchemy import bindparam, select
 
@@ -15,10 +14,10 @@ from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, schema_name
 from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import find_environment, lock_environment
+from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.current_secrets import current_secrets, decrypt_current
-from secretsvc.secrets.queries.key_rows import load_keys
+from secretsvc.secrets.queries.contents import read_listed, read_values
+from secretsvc.secrets.queries.decryption import decrypt_all, list_items
 from secretsvc.secrets.queries.read_records import record_reveal, record_reveals
 from secretsvc.secrets.queries.revisions import require_revision
 from secretsvc.secrets.queries.rows import (
@@ -26,7 +25,6 @@ from secretsvc.secrets.queries.rows import (
     SealedValue,
     SecretListItem,
     find_secret,
-    list_item,
     open_value,
 )
 
@@ -96,13 +94,14 @@ def revision_if_known(
     return None
 
 
-def list_secrets(call: Call, at: ScopePath) -> Listing:
-    """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
+def list_secrets(call: Call, at: ScopePath, rev: int | None = None) -> Listing:
+    """The secrets without their values, now or at a revision; each row is opened to know that it could be.
+
+    Specification, "Secrets" 1; contract 5.1. Raises `NotFound`, also for a later revision.
+    """
     assert_can(call, Role.READER, at)
-    with current_secrets(call, at) as (environment, rows):
-        open_one = call.ring.within(environment.id).open
-        items = [list_item(open_one, row) for row in rows]
-    return Listing(sorted(items, key=attrgetter("key")), environment.rev)
+    found = read_listed(call, find_environment(call, at), rev)
+    return Listing(list_items(call, found), found.rev)
 
 
 def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
@@ -127,14 +126,12 @@ def reveal_secrets(
     Raises `NotFound`, and `Unavailable` where too many values are under way (contract 8.1).
     """
     assert_can(call, Role.READER, at)
-    # So that each record names the version that was read.
-    lock_environment(call, at)
-    environment, values = decrypt_current(call, at, lenient=True)
+    found = read_values(call, find_environment(call, at))
+    values = decrypt_all(call, found, lenient=True)
     if keys is not None:
         values = {key: values[key] for key in sorted({*keys} & values.keys())}
-    known = load_keys(call, environment.id, values)
-    versions = {key: known[key].version for key in values}
-    record_reveals(call, environment.project_id, environment.id, reason, versions)
+    versions = {key: found.entries[key].version for key in values}
+    record_reveals(call, found.project_id, found.id, reason, versions)
     return values
 
 

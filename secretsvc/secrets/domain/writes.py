@@ -178,7 +178,7 @@ def _open_version(
     row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)
-    origin = origin_of(environment.id, known.id, version, row[2:])
+    origin = origin_of(environment.id, known.id, version, row)
     return open_value(call, SealedValue(environment.id, known.key, version, row.envelope, row.kid)), origin
 
 

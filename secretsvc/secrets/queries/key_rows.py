@@ -17,10 +17,7 @@ from secretsvc.secrets.models import secret
 
 
 class KeyRow(NamedTuple):
-    """A key that the environment has or once had.
-
-    Beside a state, with the envelope of its version and the kid where `contents_with_target` gives them.
-    """
+    """A key that the environment has or once had; times in epoch milliseconds."""
 
     id: int
     key: str
@@ -29,8 +26,6 @@ class KeyRow(NamedTuple):
     deleted: bool
     created_at: int
     updated_at: int
-    envelope: bytes | None = None
-    kid: str | None = None
 
 
 def load_keys(
@@ -78,7 +73,7 @@ def _whole(dialect_name: str) -> Query:
 
 
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
-_COLUMNS = [secret.c[name] for name in KeyRow._fields if name in secret.c]
+_COLUMNS = [secret.c[name] for name in KeyRow._fields]
 _WHOLE = PerDialect(lambda name: Prepared(_whole(name)))
 #: PostgreSQL plans what takes an array anew each time.
 _ONE = Prepared(select(*_COLUMNS).where(_IS_INSIDE, secret.c.key == bindparam("key")))
