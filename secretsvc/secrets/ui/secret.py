@@ -60,7 +60,7 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     refused = request.view_name if form.error else None
     return {
         "history": history,
-        "others": others,
+        "others": history_text.elsewhere(others, f"/projects/{at.project}", context.__name__),
         "sources": {one.id: one.name for one in others},
         "readers": readers(call, at, within) if administers else None,
         "most_readers": READERS,
