@@ -10,7 +10,11 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
-from secretsvc.exposure.rules.exposed_environments import MetEnvironment, environments_met_in, keys_of
+from secretsvc.exposure.rules.exposed_environments import (
+    CandidateEnvironment,
+    candidate_environments,
+    keys_of,
+)
 from secretsvc.exposure.rules.exposed_versions import (
     ExposedVersion,
     PastExports,
@@ -76,7 +80,7 @@ class Chosen(NamedTuple):
     The windows are by their secrets, each with its environment and key.
     """
 
-    windows: dict[int, tuple[MetEnvironment, str, VersionRange]]
+    windows: dict[int, tuple[CandidateEnvironment, str, VersionRange]]
     end: Position | None
 
 
@@ -115,7 +119,7 @@ def _found(call: Call, identity_id: UUID) -> tuple[IdentityRow, int | None]:
 
 
 def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
-    environments = environments_met_in(
+    environments = candidate_environments(
         call, identity_id, start[:2], ENVIRONMENTS + 1, inside=start.key != END
     )
     if not environments:
@@ -127,7 +131,7 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
         if len(environments) > ENVIRONMENTS
         else None
     )
-    windows: dict[int, tuple[MetEnvironment, str, VersionRange]] = {}
+    windows: dict[int, tuple[CandidateEnvironment, str, VersionRange]] = {}
     for number, one in enumerate(keys):
         after = start.version if at_start and one.at == 0 and one.key == start.key else 0
         if after >= one.version:
@@ -140,7 +144,7 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
     return Chosen(windows, end)
 
 
-def _slugs(within: MetEnvironment) -> tuple[str, str]:
+def _slugs(within: CandidateEnvironment) -> tuple[str, str]:
     return within.project, within.environment
 
 
