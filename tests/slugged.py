@@ -27,7 +27,7 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.groups import domain as groups
 from secretsvc.home.domain import page_search
 from secretsvc.kernel.authorization import Role, ScopePath
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects import domain as projects
 from secretsvc.secrets.domain import (
     copies,
@@ -56,7 +56,7 @@ class Scene(NamedTuple):
     `other` is an environment of another project, which the caller may write to.
     """
 
-    call: Call
+    call: UseCaseContext
     project: ScopePath
     environment: ScopePath
     other: ScopePath
@@ -237,7 +237,7 @@ def _takes_slug(function: Callable[..., Any]) -> bool:
 
 
 def _holds_slug(hint: Any) -> bool:
-    if hint is Call:
+    if hint is UseCaseContext:
         return False
     if hint is ScopePath or any(map(_holds_slug, typing.get_args(hint))):
         return True

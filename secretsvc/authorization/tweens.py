@@ -15,7 +15,7 @@ from secretsvc.authorization.rules.origins import OtherIssuer
 from secretsvc.db.session import Session
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import PayloadTooLarge
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest
@@ -40,7 +40,7 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         except OtherIssuer as refusal:
             authenticator.note(refusal, request.environ, request.request_id)
             raise
-        request.call = Call(
+        request.call = UseCaseContext(
             actor,
             snapshot,
             now,

@@ -49,7 +49,7 @@ Counter = Callable[[RateLimitItem, int, tuple[str, ...]], None]
 
 
 @dataclass
-class Call:
+class UseCaseContext:
     """One actor, one snapshot of grants, one clock value (epoch milliseconds), one transaction."""
 
     actor: Actor

@@ -18,7 +18,7 @@ from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
 from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time, schema_name
 from secretsvc.kernel.transaction_mode import Mode
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.projects import environment, project
 
 
@@ -59,7 +59,7 @@ class EnvironmentRow:
         return fingerprint([self.name, self.description, self.protected])
 
 
-def find_project(call: Call, at: ScopePath) -> ProjectRow:
+def find_project(call: UseCaseContext, at: ScopePath) -> ProjectRow:
     """The project at an address that the caller may enter. Raises `NotFound`."""
     row = call.connection.execute(_PROJECT, {"project_slug": at.project}).first()
     if row is None:
@@ -67,12 +67,12 @@ def find_project(call: Call, at: ScopePath) -> ProjectRow:
     return ProjectRow(*row)
 
 
-def find_environment(call: Call, at: ScopePath) -> EnvironmentRow:
+def find_environment(call: UseCaseContext, at: ScopePath) -> EnvironmentRow:
     """The environment at an address that the caller may enter. Raises `NotFound`."""
     return EnvironmentRow(*environment_row(call, at, _ENVIRONMENT))
 
 
-def lock_environment(call: Call, at: ScopePath) -> EnvironmentRow:
+def lock_environment(call: UseCaseContext, at: ScopePath) -> EnvironmentRow:
     """As `find_environment`; until the transaction ends, other writers of it wait.
 
     On SQLite the transaction holds the write lock already. On PostgreSQL they queue in order before they ask
@@ -86,7 +86,9 @@ def lock_environment(call: Call, at: ScopePath) -> EnvironmentRow:
     return EnvironmentRow(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
-def environment_row(call: Call, at: ScopePath, statement: Prepared | Query, **parameters: object) -> Any:
+def environment_row(
+    call: UseCaseContext, at: ScopePath, statement: Prepared | Query, **parameters: object
+) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     bound = {"project_slug": at.project, "environment_slug": at.environment, **parameters}
     if isinstance(statement, Prepared):
@@ -99,14 +101,14 @@ def environment_row(call: Call, at: ScopePath, statement: Prepared | Query, **pa
     return rows[0]
 
 
-def project_in_sight(call: Call) -> ColumnElement[bool]:
+def project_in_sight(call: UseCaseContext) -> ColumnElement[bool]:
     """The condition that the caller sees a project: it holds a grant above, on or below it (contract 4.1)."""
     if call.snapshot.global_role is not None:
         return true()
     return project.c.id.in_({grant.project_id for grant in call.snapshot.effective_grants})
 
 
-def environment_in_sight(call: Call) -> ColumnElement[bool]:
+def environment_in_sight(call: UseCaseContext) -> ColumnElement[bool]:
     """The condition that the caller sees an environment: it holds a grant above or on it."""
     return covered_by(call.snapshot.effective_grants, environment.c.project_id, environment.c.id)
 

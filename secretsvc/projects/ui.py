@@ -48,7 +48,7 @@ def projects_page(_context: Projects, request: ServiceRequest) -> object:
     """The projects that the caller sees, or those that a text picks out, and the panel that makes one."""
     text = validate(TextFilter(), {"q": parse_query(request.environ).get("q", "")})["q"]
     page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)), text)
-    environments = domain.environments_of(request.call, page.items)
+    environments = domain.visible_environments(request.call, page.items)
     request.form.label("slug", "Address")
     return {
         "projects": [ShownProject(one, environments[one.id]) for one in page.items],

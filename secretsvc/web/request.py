@@ -17,7 +17,7 @@ from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.sidebar_project import SidebarProject
 from secretsvc.kernel.transaction_mode import Mode
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.error_logging import Failure
 from secretsvc.web.forms import Form
 from secretsvc.web.schema import Values
@@ -73,7 +73,7 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     #: Why it was not carried out, if it was not.
     failure: Failure | None = None
     #: Every view has one. Before the caller is admitted there is none: `call_of`.
-    call: Call = cast(Call, None)
+    call: UseCaseContext = cast(UseCaseContext, None)
     #: The declaration of its view; before that is found there is none: `operation_of`.
     operation: Declared = cast(Declared, None)
     query_values: Values = cast(Values, None)
@@ -91,7 +91,7 @@ def declare_mode(request: ServiceRequest, mode: ModeChoice) -> None:
         call.mode = mode(request) if callable(mode) else mode
 
 
-def call_of(request: ServiceRequest) -> Call | None:
+def call_of(request: ServiceRequest) -> UseCaseContext | None:
     """The call of a request, None where nobody was admitted."""
     return request.call
 

@@ -17,7 +17,7 @@ from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.transaction_mode import Mode
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.projects import project
 
 pytestmark = pytest.mark.both_engines
@@ -38,7 +38,7 @@ class Requests:
     def __call__(self, manager, mode=Mode.WRITE):
         registry = self.service.app.registry
         session = registry.database.session(manager)
-        call = Call(
+        call = UseCaseContext(
             SYSTEM,
             SYSTEM_GRANTS,
             1,

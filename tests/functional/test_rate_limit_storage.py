@@ -55,7 +55,7 @@ def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, d
         raise Unavailable(1)
 
     with monkeypatch.context() as context:
-        context.setattr(write, "apply", fail)
+        context.setattr(write, "apply_plan", fail)
         vault.batch(503, set={"A": "four"})
     distant.is_away = False
     monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 1_001)

@@ -27,7 +27,7 @@ from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_si
 from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.rules import sealing, signer
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.key_replacement import replace_key
+from secretsvc.sealedlog.rules.key_replacement import replace_signing_key
 from secretsvc.sealedlog.rules.sealing import seal_some
 from secretsvc.sealedlog.rules.signer import private_key
 from secretsvc.sealedlog.verification.verify import verify_database, verify_files
@@ -76,7 +76,7 @@ def seal(service):
 
 
 def replace(service):
-    return replace_key(service.engine, with_ring(service), "made-by-a-test")
+    return replace_signing_key(service.engine, with_ring(service), "made-by-a-test")
 
 
 def key_of(service):
@@ -369,7 +369,7 @@ def test_who_serves_may_not_replace_the_key_and_who_migrates_may(two_roles, issu
     seal(service)
     with pytest.raises(DBAPIError, match="permission denied for table audit_former_signer"):
         replace(service)
-    replaced = replace_key(owner, with_ring(service), "made-by-a-test")
+    replaced = replace_signing_key(owner, with_ring(service), "made-by-a-test")
     seal(service)
     assert key_of(service) == replaced.new.text
     assert problems(service, replaced.old.text) == []

@@ -16,7 +16,7 @@ from service import Client
 from waiting import eventually
 
 from secretsvc.secrets.write import write
-from secretsvc.secrets.write.apply_plan import LostRace, apply
+from secretsvc.secrets.write.apply_plan import LostRace, apply_plan
 
 pytestmark = pytest.mark.both_engines
 
@@ -170,12 +170,12 @@ def test_a_write_that_lost_a_race_is_counted_once(filled, storage, monkeypatch):
     vault, lost = under(filled, "8/day", **storage), iter([True])
 
     def lose_once(*arguments):
-        statements = apply(*arguments)
+        statements = apply_plan(*arguments)
         if next(lost, False):
             raise LostRace
         return statements
 
-    monkeypatch.setattr(write, "apply", lose_once)
+    monkeypatch.setattr(write, "apply_plan", lose_once)
     vault.set(A=EIGHT)
     assert vault.rev == 3
 

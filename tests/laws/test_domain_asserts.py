@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "secretsvc"
 ASSERTIONS = {"assert_can", "assert_sees", "assert_admin_somewhere"}
 EXCEPTIONS = {
     ("projects/domain", "list_projects"): "open to any identity; its visibility is scoped in the query",
-    ("projects/domain", "environments_of"): "open to any identity; its visibility is scoped in the query",
+    ("projects/domain", "visible_environments"): "open to any identity; its visibility is scoped in the query",
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
     ("home/domain/attention", "missing"): "open to any identity; narrowed in the query to where it writes",
     ("home/domain/attention", "unreadable"): "open to any identity; narrowed in the query to where it writes",

@@ -12,7 +12,7 @@ from secretsvc.access.rules.role_sources import HolderRoles, RoleSource
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, ScopePath, ScopeType, decide, is_expired
 from secretsvc.kernel.sidebar_project import ShellEnvironment, SidebarProject
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.query import with_query
 
 #: How many rows stand on a page; the filter finds the others.
@@ -124,7 +124,7 @@ class Explaining:
     def through(self) -> str:
         """What the roles come from, directly first."""
         ways = sorted((way for way in self.deciding.values() if way), key=lambda way: way.group is not None)
-        return " and ".join(dict.fromkeys(source_of(self.holding, way) for way in ways))
+        return " and ".join(dict.fromkeys(source_text(self.holding, way) for way in ways))
 
     @property
     def lacking(self) -> list[str]:
@@ -163,7 +163,7 @@ class Explaining:
 class AccessTable:
     """The table of a scope, filtered by the address of the page."""
 
-    call: Call
+    call: UseCaseContext
     at: ScopePath
     holdings: Sequence[HolderRoles]
     query: Mapping[str, str]
@@ -268,7 +268,7 @@ class AccessTable:
         return holding.ending_before(self.call.now + SOON_MS)
 
 
-def source_of(holding: HolderRoles, way: RoleSource) -> str:
+def source_text(holding: HolderRoles, way: RoleSource) -> str:
     """What a role comes from, in words."""
     if way.group is not None:
         return way.group.name

@@ -19,7 +19,7 @@ from secretsvc.access.ui.access_table import KIND_LABELS
 from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Role, ScopePath, decide, is_expired
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import PageOptions, cursor_of, is_template
 from secretsvc.web.query import parse_query
@@ -62,7 +62,9 @@ def turned_away_page(_context: Access, request: ServiceRequest) -> object:
     return {"turned_away": unknown_identities.turned_away(request.call)}
 
 
-def by_this_very_grant(call: Call, grant_id: UUID, project: str | None, environment: str | None) -> bool:
+def by_this_very_grant(
+    call: UseCaseContext, grant_id: UUID, project: str | None, environment: str | None
+) -> bool:
     """Whether the caller administers a scope by one grant alone."""
     at = ScopePath(project, environment)
     rest = decide(call.snapshot.without(grant_id), at)

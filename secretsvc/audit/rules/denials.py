@@ -17,11 +17,11 @@ from limits.strategies import FixedWindowRateLimiter
 from sqlalchemy import BigInteger, Connection, Engine, bindparam, text
 
 from secretsvc.audit.models import EVERYWHERE, REFUSALS
-from secretsvc.audit.rules.records import DENIED, write
+from secretsvc.audit.rules.records import DENIED, write_record
 from secretsvc.db.base import Id
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.use_case import Call, Denial
+from secretsvc.kernel.use_case import Denial, UseCaseContext
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class DenialLog:
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._left_out = SuppressedCounts(REMEMBERED)
 
-    def admit(self, call: Call) -> list[Denial]:
+    def admit(self, call: UseCaseContext) -> list[Denial]:
         """Those of a call's denials that are within the limit; the others are counted.
 
         Raises `ServerMisconfigured` for a malformed limit.
@@ -53,7 +53,7 @@ class DenialLog:
                 self._left_out.add(call.actor.identity_id, 0 if denial.absent else 1)
         return within
 
-    def write(self, engine: Engine, call: Call, denials: Iterable[Denial]) -> None:
+    def write(self, engine: Engine, call: UseCaseContext, denials: Iterable[Denial]) -> None:
         """Writes denials in a transaction of their own; the first real one tells how many were left out."""
         identity_id = call.actor.identity_id
         untold = left_out = self._left_out.take(identity_id)
@@ -95,9 +95,9 @@ class SuppressedCounts:
             return self._counts.pop(identity_id, 0)
 
 
-def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int) -> None:
+def _write_one(connection: Connection, call: UseCaseContext, denial: Denial, left_out: int) -> None:
     connection.execute(text("SAVEPOINT denial"))
-    write(
+    write_record(
         connection,
         call.actor,
         call.now,
@@ -115,7 +115,7 @@ def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int
     connection.execute(_UNDO if denial.absent else _KEEP)
 
 
-def _counted(call: Call, scope_id: UUID) -> dict[str, object]:
+def _counted(call: UseCaseContext, scope_id: UUID) -> dict[str, object]:
     return {"identity_id": call.actor.identity_id, "scope_id": scope_id, "now": call.now}
 
 

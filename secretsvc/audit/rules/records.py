@@ -20,7 +20,7 @@ from secretsvc.db.types import ColumnType
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.transaction_mode import Mode
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 
 SUCCESS = "success"
 DENIED = "denied"
@@ -48,20 +48,22 @@ class RecordFields(TypedDict, total=False):
     given: int | None
 
 
-def record(call: Call, action: str, **said: Unpack[RecordFields]) -> None:
+def record(call: UseCaseContext, action: str, **said: Unpack[RecordFields]) -> None:
     """Writes one success in the call's transaction: if this fails, so does what it tells of."""
     address = call.client_address
-    write(call.connection, call.actor, call.now, call.request_id, action, client_address=address, **said)
+    write_record(
+        call.connection, call.actor, call.now, call.request_id, action, client_address=address, **said
+    )
 
 
-def record_statement(call: Call, action: str, **said: Unpack[RecordFields]) -> BoundStatement:
+def record_statement(call: UseCaseContext, action: str, **said: Unpack[RecordFields]) -> BoundStatement:
     """The statement of `record`, to be executed with others."""
     row = _row(call.actor, call.now, call.request_id, action, client_address=call.client_address, **said)
     return _INSERTION, row
 
 
 def record_each(
-    call: Call,
+    call: UseCaseContext,
     action: str,
     given: Iterable[DisclosedValue],
     project_id: UUID,
@@ -90,14 +92,16 @@ def record_each(
     )
 
 
-def record_keys(call: Call, environment_id: UUID, record_id: UUID, given: Mapping[str, int | None]) -> None:
+def record_keys(
+    call: UseCaseContext, environment_id: UUID, record_id: UUID, given: Mapping[str, int | None]
+) -> None:
     """Tells which keys of an environment a record concerns, each with the version that was given, if any."""
     if given:
         call.connection.execute(*keys_statement(call, environment_id, record_id, given))
 
 
 def keys_statement(
-    call: Call, environment_id: UUID, record_id: UUID, given: Mapping[str, int | None]
+    call: UseCaseContext, environment_id: UUID, record_id: UUID, given: Mapping[str, int | None]
 ) -> BoundStatement:
     """The statement of `record_keys`, to be executed with others."""
     dialect_name = call.connection.dialect.name
@@ -110,7 +114,7 @@ def keys_statement(
     }
 
 
-def write(
+def write_record(
     connection: Connection,
     actor: Actor,
     now: int,

@@ -291,4 +291,4 @@ class IdentityAdmission:
         detail: Mapping[str, object],
     ) -> None:
         address = self.client_address
-        audit.write(connection, actor, now, request_id, action, detail=detail, client_address=address)
+        audit.write_record(connection, actor, now, request_id, action, detail=detail, client_address=address)

@@ -64,9 +64,9 @@ def candidates(dialect_name: str) -> Subquery:
     """
     one, on = _secret(dialect_name, _listed(dialect_name, "secret_id", _ZERO))
     after = _listed(dialect_name, "after", _ZERO)
-    found = zip(_STATE, (_ZERO, _ZERO, _ZERO, _ZERO, after, _ZERO, _ZERO, _ZERO), strict=True)
+    initial = zip(_STATE, (_ZERO, _ZERO, _ZERO, _ZERO, after, _ZERO, _ZERO, _ZERO), strict=True)
     first = select(one.c.id.label("secret_id"), one.c.version.label("newest"))
-    first = first.add_columns(*(value.label(name) for name, value in found)).select_from(one).where(on)
+    first = first.add_columns(*(value.label(name) for name, value in initial)).select_from(one).where(on)
     chain = first.cte("chain", recursive=True, nesting=True)
     last = chain.c
     is_over = and_(last.is_lookup == 0, last.version >= last.newest)

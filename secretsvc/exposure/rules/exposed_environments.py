@@ -22,7 +22,7 @@ from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Columns, Query
 from secretsvc.kernel.authorization import admin_grants
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
 
@@ -46,7 +46,7 @@ class ExposedKey(NamedTuple):
 
 
 def candidate_environments(
-    call: Call, identity_id: UUID, start: tuple[str, str], most: int, *, inside: bool
+    call: UseCaseContext, identity_id: UUID, start: tuple[str, str], most: int, *, inside: bool
 ) -> list[CandidateEnvironment]:
     """Environments that the caller administers, from the slugs `start` on, `inside` this one too.
 
@@ -70,7 +70,11 @@ def candidate_environments(
 
 
 def keys_of(
-    call: Call, identity_id: UUID, environments: Sequence[CandidateEnvironment], start: str, most: int
+    call: UseCaseContext,
+    identity_id: UUID,
+    environments: Sequence[CandidateEnvironment],
+    start: str,
+    most: int,
 ) -> list[ExposedKey]:
     """Keys of the environments, deleted ones too, at most so many of each; of the first from `start` on.
 

@@ -34,7 +34,7 @@ from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
 from secretsvc.exposure.rules.candidates import NEVER, WINDOW, candidates
 from secretsvc.exposure.rules.exposed_environments import is_found
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import departed_version, secret, secret_version
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
 from secretsvc.secrets.queries.plan import ValueOrigin
@@ -79,7 +79,7 @@ class ExposedVersion(NamedTuple):
 
 
 def candidates_in(
-    call: Call, identity_id: UUID, windows: Sequence[VersionRange], most: int
+    call: UseCaseContext, identity_id: UUID, windows: Sequence[VersionRange], most: int
 ) -> tuple[list[ExposedVersion], tuple[int, int] | None]:
     """The first candidates of the windows that have values, and the last that was found.
 
@@ -104,7 +104,7 @@ def candidates_in(
 
 
 def relatives_of(
-    call: Call, identity_id: UUID, origins: Iterable[ValueOrigin]
+    call: UseCaseContext, identity_id: UUID, origins: Iterable[ValueOrigin]
 ) -> dict[ValueOrigin, list[ExposedVersion]]:
     """All versions that are the values of these origins, wherever they are; one statement."""
     roots = {(one.origin_secret_id, one.origin_version) for one in origins}
@@ -143,7 +143,7 @@ def latest(times: Iterable[int | None]) -> int | None:
 class PastExports:
     """When an identity last read or copied states of environments, by their revisions; one statement."""
 
-    def __init__(self, call: Call, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
+    def __init__(self, call: UseCaseContext, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
         self._read: dict[UUID, list[tuple[int, int]]] = defaultdict(list)
         if not environment_ids:
             return

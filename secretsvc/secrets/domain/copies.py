@@ -10,9 +10,9 @@ from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Issue, ValidationFailed, refuse
 from secretsvc.kernel.schema_annotations import Count
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment
-from secretsvc.secrets.queries.comparison import Compared, Contents, compare, pairs_to_decrypt
+from secretsvc.secrets.queries.comparison import Compared, Contents, compare_keys, pairs_to_decrypt
 from secretsvc.secrets.queries.contents import read_entries
 from secretsvc.secrets.queries.decryption import ValueDigests
 from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
@@ -35,7 +35,7 @@ class Comparison:
 
 
 def compare_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     project: str | None = None,
@@ -55,7 +55,7 @@ def compare_secrets(
     digests, pairs = ValueDigests(), pairs_to_decrypt(here, there)
     here_digests = digests.read(call, here.id, [one for one, _ in pairs])
     there_digests = digests.read(call, there.id, [one for _, one in pairs])
-    return Comparison(here.rev, there.rev, compare(here, there, here_digests, there_digests))
+    return Comparison(here.rev, there.rev, compare_keys(here, there, here_digests, there_digests))
 
 
 def _other(at: ScopePath, project: str | None, environment: str | None) -> ScopePath:
@@ -67,7 +67,7 @@ def _other(at: ScopePath, project: str | None, environment: str | None) -> Scope
 
 
 def copy_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     source: ScopePath,
@@ -119,7 +119,7 @@ class _Copy:
 
     def __init__(
         self,
-        call: Call,
+        call: UseCaseContext,
         source: ScopePath,
         keys: Sequence[str] | None,
         mode: str,
@@ -159,7 +159,9 @@ class _Copy:
         record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target, whole=whole)
 
 
-def absent_keys(call: Call, at: ScopePath, keys: Sequence[str], rev: int | None = None) -> list[str]:
+def absent_keys(
+    call: UseCaseContext, at: ScopePath, keys: Sequence[str], rev: int | None = None
+) -> list[str]:
     """The keys that an environment does not have, now or at a revision. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     entries = read_entries(call, find_environment(call, at), rev).entries
@@ -172,7 +174,7 @@ def _selected(found: Contents, keys: Sequence[str]) -> Contents:
 
 
 def restore_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     to_rev: int,
     **options: Unpack[WriteOptions],

@@ -16,7 +16,7 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.domain.writes import REPLACE
 from secretsvc.secrets.formats.imports import Reader, read_env
@@ -76,7 +76,7 @@ class EditorState:
 
 
 def edit_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     edits: Edits,
     **options: Unpack[WriteOptions],
@@ -121,7 +121,7 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
 
 
 def rewrite(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     content: str,
     *,
@@ -155,7 +155,7 @@ def rewrite(
 
 
 def _changed(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     values: Mapping[str, str],
     restore: Restore,
@@ -185,7 +185,7 @@ def _changed(
     return changed, line_ends
 
 
-def editor_state(call: Call, at: ScopePath) -> EditorState:
+def editor_state(call: UseCaseContext, at: ScopePath) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
@@ -194,7 +194,7 @@ def editor_state(call: Call, at: ScopePath) -> EditorState:
     return EditorState(environment, items, {one.key: one for one in authors})
 
 
-def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Authored]]:
+def written_since(call: UseCaseContext, at: ScopePath, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
@@ -202,7 +202,9 @@ def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Author
     return environment.rev, _authored(call, _AUTHORS_SINCE, parameters)
 
 
-def _authored(call: Call, statements: PerDialect[Query], parameters: Mapping[str, object]) -> list[Authored]:
+def _authored(
+    call: UseCaseContext, statements: PerDialect[Query], parameters: Mapping[str, object]
+) -> list[Authored]:
     rows = call.connection.execute(statements[call.connection.dialect.name], parameters)
     return [
         Authored(row.key, row.version, row.kid, row.created_at, full_name(row.display_name, row.subject))

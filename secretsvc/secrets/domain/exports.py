@@ -9,7 +9,7 @@ from typing import TypeVar
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.schema_annotations import Count, SecretKey, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.formats.exports import Writer
 from secretsvc.secrets.queries.contents import read_values
@@ -42,7 +42,7 @@ class File:
         return f"File(rev={self.rev}, size={len(self.content)})"
 
 
-def export_secrets(call: Call, at: ScopePath, reason: str, rev: int | None = None) -> Exported:
+def export_secrets(call: UseCaseContext, at: ScopePath, reason: str, rev: int | None = None) -> Exported:
     """Every value, now or at a revision; one that cannot be opened fails them all.
 
     Specification, "Secrets" 3; contract 5.1. Raises `DecryptFailed`, `UnknownKid`, `NotFound` for a later
@@ -52,7 +52,9 @@ def export_secrets(call: Call, at: ScopePath, reason: str, rev: int | None = Non
     return Exported(*_given(call, at, reason, rev, lambda values: values))
 
 
-def export_file(call: Call, at: ScopePath, write: Writer, reason: str, rev: int | None = None) -> File:
+def export_file(
+    call: UseCaseContext, at: ScopePath, write: Writer, reason: str, rev: int | None = None
+) -> File:
     """As `export_secrets`, in a format (contract 5.8).
 
     Raises the same, and what `write` does for what it cannot carry: then nothing is recorded.
@@ -62,7 +64,7 @@ def export_file(call: Call, at: ScopePath, write: Writer, reason: str, rev: int 
 
 
 def _given(
-    call: Call, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
+    call: UseCaseContext, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
     found = read_values(call, find_environment(call, at), rev)

@@ -20,7 +20,7 @@ from secretsvc.kernel.schema_annotations import (
     Word,
     schema_name,
 )
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reads import Value
 from secretsvc.secrets.models import revision
@@ -78,7 +78,7 @@ class DeletedKeys:
     next_cursor: SecretKey | None
 
 
-def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason: str) -> Value:
+def reveal_version(call: UseCaseContext, at: ScopePath, key: str, version: int, *, reason: str) -> Value:
     """One value of any version, also of a deleted key, recorded as `reveal_secret` does (contract 5.1).
 
     Raises `NotFound`, also for a missing version and a tombstone, `DecryptFailed`, `UnknownKid`.
@@ -90,7 +90,9 @@ def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason:
     return Value(key, value)
 
 
-def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = None) -> RevisionList:
+def list_revisions(
+    call: UseCaseContext, at: ScopePath, limit: int, cursor: int | None = None
+) -> RevisionList:
     """What became of an environment, newest first, from before the revision `cursor` (contract 5.2).
 
     A page ends before `limit` where it would have more than `MAX_CHANGES` changes.
@@ -109,7 +111,7 @@ def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = N
     return RevisionList(environment.rev, items, str(items[-1].rev) if len(rows) > len(items) else None)
 
 
-def deleted_keys(call: Call, at: ScopePath, limit: int, cursor: str = "") -> DeletedKeys:
+def deleted_keys(call: UseCaseContext, at: ScopePath, limit: int, cursor: str = "") -> DeletedKeys:
     """The keys that were deleted and are not there again, sorted, from after `cursor` (contract 5.6)."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)

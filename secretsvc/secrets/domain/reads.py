@@ -13,7 +13,7 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, schema_name
 from secretsvc.kernel.transaction_mode import Mode
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.queries.contents import read_listed, read_values
@@ -72,7 +72,7 @@ class VersionHistory:
 
 
 def revision_if_known(
-    call: Call, at: ScopePath, is_known: Callable[[int], bool], rev: int | None = None
+    call: UseCaseContext, at: ScopePath, is_known: Callable[[int], bool], rev: int | None = None
 ) -> int | None:
     """The revision that a read would show, None where that is not known and the read has yet to be done.
 
@@ -94,7 +94,7 @@ def revision_if_known(
     return None
 
 
-def list_secrets(call: Call, at: ScopePath, rev: int | None = None) -> Listing:
+def list_secrets(call: UseCaseContext, at: ScopePath, rev: int | None = None) -> Listing:
     """The secrets without their values, now or at a revision; each row is opened to know that it could be.
 
     Specification, "Secrets" 1; contract 5.1. Raises `NotFound`, also for a later revision.
@@ -104,7 +104,7 @@ def list_secrets(call: Call, at: ScopePath, rev: int | None = None) -> Listing:
     return Listing(list_items(call, found), found.rev)
 
 
-def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
+def reveal_secret(call: UseCaseContext, at: ScopePath, key: str, *, reason: str) -> Value:
     """One value, recorded with the reason (specification, "Secrets" 2).
 
     Raises `NotFound`, `DecryptFailed`, `UnknownKid`.
@@ -119,7 +119,7 @@ def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
 
 
 def reveal_secrets(
-    call: Call, at: ScopePath, reason: str, keys: Collection[str] | None = None
+    call: UseCaseContext, at: ScopePath, reason: str, keys: Collection[str] | None = None
 ) -> dict[str, str]:
     """Those keys' values that are there and can be opened, or all; one statement writes a record for each.
 
@@ -135,7 +135,7 @@ def reveal_secrets(
     return values
 
 
-def secret_versions(call: Call, at: ScopePath, key: str) -> VersionHistory:
+def secret_versions(call: UseCaseContext, at: ScopePath, key: str) -> VersionHistory:
     """The history of a key, which may be deleted. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)

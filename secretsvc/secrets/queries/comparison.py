@@ -36,7 +36,7 @@ def pairs_to_decrypt(here: Contents, there: Contents) -> list[tuple[Entry, Entry
     ]
 
 
-def compare(
+def compare_keys(
     here: Contents,
     there: Contents,
     here_digests: Mapping[str, bytes | None],

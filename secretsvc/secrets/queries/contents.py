@@ -26,7 +26,7 @@ from secretsvc.authorization.rules.checks import ENVIRONMENT_NOT_FOUND
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.origins import ORIGIN
@@ -83,7 +83,7 @@ class EnvironmentContents(Generic[Row]):
 
 
 def read_values(
-    call: Call, environment: EnvironmentRow, rev: int | None = None
+    call: UseCaseContext, environment: EnvironmentRow, rev: int | None = None
 ) -> EnvironmentContents[ValueRow]:
     """The secrets with what it takes to open them, the present ones without `rev`.
 
@@ -93,7 +93,7 @@ def read_values(
 
 
 def read_listed(
-    call: Call, environment: EnvironmentRow, rev: int | None = None
+    call: UseCaseContext, environment: EnvironmentRow, rev: int | None = None
 ) -> EnvironmentContents[ListedRow]:
     """The secrets as a list shows them. Raises as `read_values`.
 
@@ -104,14 +104,14 @@ def read_listed(
 
 
 def read_entries(
-    call: Call, environment: EnvironmentRow, rev: int | None = None
+    call: UseCaseContext, environment: EnvironmentRow, rev: int | None = None
 ) -> EnvironmentContents[Entry]:
     """The secrets as a copy or a comparison needs them; descriptions are today's. Raises as `read_values`."""
     return _read(call, environment, rev, _ENTRY)
 
 
 def _read(
-    call: Call, environment: EnvironmentRow, rev: int | None, columns: tuple[str, ...]
+    call: UseCaseContext, environment: EnvironmentRow, rev: int | None, columns: tuple[str, ...]
 ) -> EnvironmentContents[Any]:
     parameters: dict[str, object] = {"environment_id": environment.id}
     if rev is not None:

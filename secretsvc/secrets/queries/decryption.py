@@ -20,7 +20,7 @@ from secretsvc.db.row_parameters import rows_parameters, rows_table
 from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.queries.contents import INLINE_BYTES, Entry, EnvironmentContents, ListedRow, Row
 from secretsvc.secrets.queries.origins import origin_of
@@ -43,7 +43,7 @@ class AdmittedValues:
     Raises `Unavailable`.
     """
 
-    def __init__(self, call: Call, size: int) -> None:
+    def __init__(self, call: UseCaseContext, size: int) -> None:
         call.admit(size)
         self._call, self._admitted, self._kept = call, size, 0
         self.by_key: dict[str, str] = {}
@@ -65,7 +65,9 @@ class ValueDigests:
     def __init__(self) -> None:
         self._key = token_bytes(32)
 
-    def read(self, call: Call, environment_id: UUID, rows: Collection[Row]) -> dict[str, bytes | None]:
+    def read(
+        self, call: UseCaseContext, environment_id: UUID, rows: Collection[Row]
+    ) -> dict[str, bytes | None]:
         """The digests of values by key, None of a value that cannot be opened.
 
         Each value is dropped before the next is opened, so that nothing needs to be admitted.
@@ -85,7 +87,7 @@ class ValueDigests:
 
 @contextmanager
 def with_envelopes(
-    call: Call, rows: Collection[Row]
+    call: UseCaseContext, rows: Collection[Row]
 ) -> Iterator[Iterator[tuple[Row, bytes | None, str | None]]]:
     """Each row with its envelope and kid, large envelopes last, of which a few are in memory at once.
 
@@ -106,7 +108,7 @@ def with_envelopes(
         raise NotFound(ENVIRONMENT_NOT_FOUND)
 
 
-def list_items(call: Call, found: EnvironmentContents[ListedRow]) -> list[SecretListItem]:
+def list_items(call: UseCaseContext, found: EnvironmentContents[ListedRow]) -> list[SecretListItem]:
     """The secrets as clients see them, sorted; each is opened to know that it can be."""
     open_one = call.ring.within(found.id).open
     items = []
@@ -132,7 +134,9 @@ def list_items(call: Call, found: EnvironmentContents[ListedRow]) -> list[Secret
     return sorted(items, key=attrgetter("key"))
 
 
-def decrypt_all(call: Call, found: EnvironmentContents[Row], *, lenient: bool = False) -> dict[str, str]:
+def decrypt_all(
+    call: UseCaseContext, found: EnvironmentContents[Row], *, lenient: bool = False
+) -> dict[str, str]:
     """Every value by key, sorted, admitted until the answer has left. No other use case may hold so many.
 
     What cannot be opened is left out if `lenient`. Raises `NotFound`, `ServerMisconfigured`, `Unavailable`,
@@ -154,7 +158,7 @@ def decrypt_all(call: Call, found: EnvironmentContents[Row], *, lenient: bool = 
 
 
 def open_differing(
-    call: Call,
+    call: UseCaseContext,
     taken: EnvironmentContents[Entry],
     environment_id: UUID,
     present: Mapping[str, Entry],

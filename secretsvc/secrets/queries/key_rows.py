@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, case, func, or_, select
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import Array, PerDialect, in_parameter
 from secretsvc.db.types import Query
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import secret
 
 
@@ -29,7 +29,7 @@ class KeyRow(NamedTuple):
 
 
 def load_keys(
-    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
+    call: UseCaseContext, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
 ) -> dict[str, KeyRow]:
     """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
     named = sorted(set(keys))
@@ -41,7 +41,7 @@ def load_keys(
     return {known.key: known for known in starmap(KeyRow, rows)}
 
 
-def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, int]:
+def secret_ids(call: UseCaseContext, environment_id: UUID, keys: list[str]) -> dict[str, int]:
     """The ids of keys that are there."""
     statement = _IDS[call.connection.dialect.name]
     return {
@@ -50,7 +50,7 @@ def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, i
     }
 
 
-def count_undeleted(call: Call, environment_id: UUID) -> int:
+def count_undeleted(call: UseCaseContext, environment_id: UUID) -> int:
     """How many secrets the environment holds."""
     (row,) = _COUNT.rows(call.connection, {"environment_id": environment_id})
     found: int = row.undeleted

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from secretsvc.db.statement_batch import BoundStatement
 from secretsvc.kernel.blank import is_blank
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import revision
 
@@ -18,7 +18,7 @@ REASON_REQUIRED = Issue("reason", "Required: the environment is protected.")
 
 
 def revision_statement(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     action: str,
     reason: str | None,

@@ -25,7 +25,7 @@ from secretsvc.db.types import Expression
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.kernel.schema_annotations import Description, Kid, Ordinal, SecretKey, Time, one_of
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -80,13 +80,13 @@ class SecretListItem:
     error: Annotated[str, one_of(DecryptFailed.code, UnknownKid.code)] | None
 
 
-def open_value(call: Call, sealed: SealedValue) -> str:
+def open_value(call: UseCaseContext, sealed: SealedValue) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
     cipher = call.ring.within(sealed.environment_id)
     return cipher.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
 
 
-def problem_with(call: Call, sealed: SealedValue) -> str | None:
+def problem_with(call: UseCaseContext, sealed: SealedValue) -> str | None:
     """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
     cipher = call.ring.within(sealed.environment_id)
     try:
@@ -96,7 +96,7 @@ def problem_with(call: Call, sealed: SealedValue) -> str | None:
     return None
 
 
-def find_secret(call: Call, at: ScopePath, key: str) -> FoundSecret:
+def find_secret(call: UseCaseContext, at: ScopePath, key: str) -> FoundSecret:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`."""
     row: FoundSecret = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
@@ -104,7 +104,7 @@ def find_secret(call: Call, at: ScopePath, key: str) -> FoundSecret:
     return row
 
 
-def find_version(call: Call, at: ScopePath, key: str, version: int) -> tuple[UUID, SealedValue]:
+def find_version(call: UseCaseContext, at: ScopePath, key: str, version: int) -> tuple[UUID, SealedValue]:
     """The project's id and a version with its envelope, also of a deleted key, in one statement.
 
     Raises `NotFound`, also for a missing version and a tombstone.

@@ -76,7 +76,7 @@ def compare(context: Project, request: ServiceRequest) -> object:
         "there": found.base,
         "has_pair": has_pair,
         "has_several": len(found.sight.environments) > 1,
-        "rows": [row for row in rows if is_shown(row, show) or row.ticked],
+        "rows": [row for row in rows if passes_comparison_filter(row, show) or row.ticked],
         "total": len(rows),
         "segments": _segments(rows, found, show, f"{context.path(PAGES)}/compare", query),
         "writes": writes,
@@ -97,7 +97,7 @@ def kind_of(here: Cell, there: Cell) -> str:
     return UNREADABLE if UNREADABLE in (here.state, there.state) else here.state
 
 
-def is_shown(row: ComparedRow, show: str) -> bool:
+def passes_comparison_filter(row: ComparedRow, show: str) -> bool:
     """Whether a filter lets a row through."""
     return show == ALL or row.kind == show or (show == UNLIKE and row.kind != SAME)
 

@@ -23,10 +23,10 @@ from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.editor_fields import (
     changed_descriptions,
-    is_shown,
     mark_shown,
-    name_fields,
+    name_editor_fields,
     rows_of,
+    shows_value,
     typed_keys,
 )
 from secretsvc.secrets.ui.line_ends import copy, fields_beside
@@ -63,7 +63,7 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
     elif is_secret_key(new) and not form.values:
         form.values["new.1.key"] = new
     _keep_for_gone(form, state)
-    name_fields(form)
+    name_editor_fields(form)
     rows = rows_shown(state, form, shown, call.now)
     path, role = context.path(PAGES), decide(call.snapshot, context.address)
     return {
@@ -97,10 +97,10 @@ def _links(context: Node, request: ServiceRequest) -> dict[str, object]:
     labels, project = request.registry.formats.labels, context.address.project
     formats = [(name, labels[name]) for name in request.registry.formats.writers]
     compare = f"/projects/{project}/compare?to={context.address.environment}"
-    return {"formats": formats, "compare": compare, "copy": copy_path(context)}
+    return {"formats": formats, "compare": compare, "copy": copy_keys_path(context)}
 
 
-def copy_path(context: Node) -> str:
+def copy_keys_path(context: Node) -> str:
     """Where keys of the environment are copied to another; `keys` is to be added."""
     return f"/projects/{context.address.project}/compare?from={context.address.environment}"
 
@@ -156,7 +156,7 @@ def show(context: Node, request: ServiceRequest) -> object | None:
     for one, value in beside.items():
         if not form[f"value.{one}"]:
             mark_shown(request.call, form, one, value)
-    given = frozenset(one for one, mark in form.under("shown.") if is_shown(request.call, form, one, mark))
+    given = frozenset(one for one, mark in form.under("shown.") if shows_value(request.call, form, one, mark))
     beside = {one: value for one, value in beside.items() if one not in given}
     copied, menu = (key if act == name else "" for name in ("copy", "menu"))
     return editor(context, request, Shown(open=given, beside=beside, copied=copied, menu=menu))
@@ -198,7 +198,7 @@ def editor_of(context: Secrets, _request: ServiceRequest) -> object:
     return redirect_after_form(environment_of(context).path(PAGES))
 
 
-def export(context: Environment, request: ServiceRequest) -> object:
+def export_file(context: Environment, request: ServiceRequest) -> object:
     """Every value as a file."""
     query = request.form.read(schemas.ExportQuery(request.registry.formats.writers), "format")
     write = request.registry.formats.writers[query["format"]].writer(None, context.__name__)
@@ -227,7 +227,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(editor, context=Environment, role=Role.READER, template=TEMPLATE)
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
-    config.add_form(export, context=Environment, name="export", role=Role.READER, mode=Mode.AUTOCOMMIT)
+    config.add_form(export_file, context=Environment, name="export", role=Role.READER, mode=Mode.AUTOCOMMIT)
     config.add_form(
         read, context=Environment, name="read", role=Role.READER, template=TEMPLATE, mode=mode_of_reveal
     )

@@ -12,7 +12,7 @@ from secretsvc.secrets.domain.key_history import KeyHistory, Pair, VersionEntry
 from secretsvc.secrets.domain.related import MISSING, PRESENT, RecentReader, SameKeyElsewhere
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.read_records import REVEAL
-from secretsvc.web.pages.html_helpers import joined
+from secretsvc.web.pages.html_helpers import enumeration
 
 #: What a version came of, by the action of its write.
 VERBS = {"secret.import": "imported it", "secret.rename": "renamed it", "secret.copy": "copied it"}
@@ -95,7 +95,7 @@ def done(history: KeyHistory, notice: Mapping[str, int | None]) -> str | None:
 
 def compared(pair: Pair) -> str:
     """How two versions stand to each other, and which others hold the same value."""
-    equal = (joined([f"{number:,}" for number in group]) for group in pair.equal)
+    equal = (enumeration([f"{number:,}" for number in group]) for group in pair.equal)
     groups = [f"Versions {group} hold the same value." for group in equal]
     return " ".join([PAIRS[pair.kind], *groups])
 

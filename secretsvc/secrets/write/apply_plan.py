@@ -13,7 +13,7 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statement_batch import BoundStatement
 from secretsvc.db.statements import insert_many, update_many, update_of
 from secretsvc.kernel.crypto import Envelope
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.key_rows import UNDELETED_COUNT, KeyRow, secret_ids
@@ -38,8 +38,8 @@ class LostRace(Exception):
     """A writer that did not wait for the lock was quicker."""
 
 
-def apply(
-    call: Call,
+def apply_plan(
+    call: UseCaseContext,
     environment: EnvironmentRow,
     plan: Plan,
     changes: list[PlannedChange],
@@ -84,7 +84,7 @@ def lost_races() -> Iterator[None]:
 
 
 def _sealed(
-    call: Call, environment: EnvironmentRow, plan: Plan, changes: list[PlannedChange]
+    call: UseCaseContext, environment: EnvironmentRow, plan: Plan, changes: list[PlannedChange]
 ) -> dict[str, Envelope]:
     """The envelopes of a write by their key; nothing is removed by one."""
     kept = [change for change in changes if change.kind != REMOVED]
@@ -92,7 +92,7 @@ def _sealed(
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _advance(call: Call, environment: EnvironmentRow, growth: int, *, seals: bool) -> None:
+def _advance(call: UseCaseContext, environment: EnvironmentRow, growth: int, *, seals: bool) -> None:
     """Takes the next revision; the same statement asks whether the key may seal, and counts what grows."""
     parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
@@ -108,7 +108,7 @@ def _advance(call: Call, environment: EnvironmentRow, growth: int, *, seals: boo
 
 
 def _insert_secrets(
-    call: Call, environment: EnvironmentRow, plan: Plan, new: Collection[PlannedChange]
+    call: UseCaseContext, environment: EnvironmentRow, plan: Plan, new: Collection[PlannedChange]
 ) -> dict[str, int]:
     rows = [
         {
@@ -127,7 +127,7 @@ def _insert_secrets(
 
 
 def _version_row(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     plan: Plan,
     change: PlannedChange,
@@ -151,7 +151,7 @@ def _version_row(
 
 
 def _update_row(
-    call: Call, plan: Plan, change: PlannedChange, known: Mapping[str, KeyRow]
+    call: UseCaseContext, plan: Plan, change: PlannedChange, known: Mapping[str, KeyRow]
 ) -> dict[str, object]:
     before = known[change.key]
     return {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from secretsvc.kernel.errors import Conflict
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.queries.comparison import Contents
 from secretsvc.secrets.queries.contents import read_entries
@@ -19,7 +19,7 @@ OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
 
 
 def plan_copy(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     known: Mapping[str, KeyRow],
     taken: Contents,
@@ -43,7 +43,7 @@ def plan_copy(
     return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
 
 
-def replacing(call: Call, plan: Plan, known: Mapping[str, KeyRow], taken: Contents) -> Plan:
+def replacing(call: UseCaseContext, plan: Plan, known: Mapping[str, KeyRow], taken: Contents) -> Plan:
     """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
     if plan.values:
         check_capacity(call, len(taken.entries))

@@ -24,13 +24,13 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, insert, or_, select
 
-from secretsvc.audit.rules.records import write as write_record
+from secretsvc.audit.rules.records import write_record as write_record
 from secretsvc.db.statements import in_parameter, insert_or_ignore
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.crypto import Envelope, KeyAdoption, KeyRing, KeyStatus
 from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import digest_key, master_key, secret_version
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class ActiveKey(NamedTuple):
     adopted_by: str | None = None
 
 
-def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
+def seal(call: UseCaseContext, values: Sequence[Plain]) -> list[Envelope]:
     """The values under the active key, each with its AAD.
 
     A statement that is written with them must have the condition `MAY_SEAL`. Raises `ServerMisconfigured` for
@@ -97,7 +97,7 @@ def open_own(ring: KeyRing, purpose: str, envelope: bytes, kid: str) -> bytes:
     return ring.within(UUID(int=0), purpose).open(envelope, kid, "", 0)
 
 
-def invalidate_key_status(call: Call) -> None:
+def invalidate_key_status(call: UseCaseContext) -> None:
     """Forget the status of the active key, so that the next use of it asks the database."""
     call.ring.keep(None)
 
@@ -130,7 +130,7 @@ def may_seal(connection: Connection, ring: KeyRing) -> bool:
     return key.status is KeyStatus.ADOPTED or key.adopted_by is not None
 
 
-def ensure_key_may_seal(call: Call) -> None:
+def ensure_key_may_seal(call: UseCaseContext) -> None:
     """Adopts the active key where that is due. Raises `ServerMisconfigured` for a key that may not seal.
 
     A good status is remembered, a bad one is asked for each time, so that it can be mended.
@@ -159,7 +159,7 @@ def ensure_key_may_seal(call: Call) -> None:
     raise ServerMisconfigured()
 
 
-def adopt_key(call: Call, kid: str, number: int, way: str) -> bool:
+def adopt_key(call: UseCaseContext, kid: str, number: int, way: str) -> bool:
     """Adopts an unknown key; False where another transaction took its number. `way` is for the record.
 
     The record is by the system, whatever the request (contract 3.11).

@@ -16,18 +16,18 @@ from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import Count
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment, lock_environment
 from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.origins import recorded_origins
 from secretsvc.secrets.queries.plan import (
     Plan,
     PlannedChange,
-    changes_of,
     described_alone,
+    planned_changes,
 )
 from secretsvc.secrets.queries.revisions import require_reason, revision_statement
-from secretsvc.secrets.write.apply_plan import LostRace, apply, lost_races
+from secretsvc.secrets.write.apply_plan import LostRace, apply_plan, lost_races
 from secretsvc.secrets.write.description_digests import description_changes
 from secretsvc.secrets.write.idempotency import first_success, keep_success
 from secretsvc.secrets.write.limits import check_growth, check_volume
@@ -94,7 +94,7 @@ class WriteOptions(TypedDict, total=False):
 
 
 def write(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     planner: Planner,
     *,
@@ -130,7 +130,7 @@ def write(
 
 
 def _carry_out(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     plan: Plan,
     known: Mapping[str, KeyRow],
@@ -139,7 +139,7 @@ def _carry_out(
     *,
     dry_run: bool,
 ) -> WriteOutcome:
-    changes = changes_of(plan, known)
+    changes = planned_changes(plan, known)
     described = described_alone(plan, known, changes)
     check_volume(call, environment.id, plan.values, dry_run=dry_run)
     if dry_run or not (changes or described):
@@ -148,7 +148,7 @@ def _carry_out(
     written = _written(environment.rev + 1, changes, described, plan)
 
     with lost_races():
-        statements = apply(call, environment, plan, changes, described, known)
+        statements = apply_plan(call, environment, plan, changes, described, known)
         # After sealing, which may leave a record of its own.
         record_id = new_id()
         also = {
@@ -175,7 +175,7 @@ def _judge(
         raise PreconditionFailed()
 
 
-def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOutcome:
+def _with_second_try(call: UseCaseContext, attempt: Callable[[], WriteOutcome]) -> WriteOutcome:
     try:
         return attempt()
     except LostRace:
@@ -189,7 +189,7 @@ def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOu
 
 
 def _records(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     action: str,
     reason: str | None,
