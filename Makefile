@@ -55,7 +55,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --brief $(LIGHT) \
-		tests/unit tests/laws tests/domain tests/functional client/tests/quick
+		tests/unit tests/architecture tests/domain tests/functional client/tests/quick
 
 # A fifth of the examples of properties, no linters, which are of `make check`; and what other packages bring for
 # pytest takes its time in each worker.
@@ -120,7 +120,7 @@ check-types: $(VENV)/dev.done
 # One of the tests reads the cache of mypy.
 check-architecture: check-types
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -q tests/laws
+	$(BIN)/python -m pytest -q tests/architecture
 
 check-duplicates: $(VENV)/dev.done
 	$(BIN)/pylint --jobs=1 secretsvc client/secretsvc_client

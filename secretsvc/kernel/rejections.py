@@ -97,7 +97,8 @@ class Refusals:
     ) -> None:
         """Count a refusal, and log the first of its reason and group in each window.
 
-        `unverified` returns the text of what the request claims, see `claimed_facts`; it is called only for a line.
+        `unverified` returns the text of what the request claims, see
+        `claimed_facts`; it is called only for a line.
         `group` is that of `RejectionReason.advice`: it comes from the settings and never from a request, so
         that there are few groups.
         """

@@ -108,7 +108,7 @@ def test_what_includes_a_package_names_its_modules_by_dotted_strings(path):
         assert imported_by(path.read_text("utf-8")) == []
 
 
-def test_the_law_of_inclusion_bites():
+def test_the_rule_of_inclusion_can_fail():
     assert imported_by("from secretsvc.projects import api") == ["from secretsvc.projects import api"]
     assert imported_by("def includeme(config):\n    import secretsvc.db.engine") != []
 

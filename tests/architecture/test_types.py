@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 from secretsvc.web.views import Declaration, Operation
 

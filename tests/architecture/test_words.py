@@ -74,7 +74,7 @@ def test_nothing_is_called_a_place():
     assert [path for path in others if USED_PLACE.search(SOURCES[path])] == []
 
 
-def test_the_law_of_words_bites():
+def test_the_rule_of_words_can_fail():
     assert retired_in("Compartment of a wing, executed by run_last") == ["Compartment", "wing", "run_last"]
     assert retired_in("no floor but a benchmark's", "benchmarks/floor.py") == []
     assert named_place("# in place\nplace = at_place + Place()") == ["place", "at_place", "Place"]
