@@ -101,8 +101,10 @@ def test_what_a_page_for_operators_has_to_be_pasted_is_pasted_by_a_test(page: Pa
 
 def test_the_rule_of_promises_can_fail() -> None:
     here = "tests/architecture/test_documents.py"
-    rows = f"| What is kept | `{here}::test_the_rule_of_promises_can_fail` |\n"
+    rows = (
+        f"| What is kept | `{here}::test_the_rule_of_promises_can_fail` |\n"
         f"| Told | `{here}::test_that_is_gone` |"
+    )
     text = f"| What | Test |\n| --- | --- |\n{rows}\n| What is bare | |\n"
     assert missing_from(text + "`client/tests/test_gone.py::test_x`") == [
         f"{here}::test_that_is_gone",
