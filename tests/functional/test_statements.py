@@ -7,6 +7,8 @@ from secrets_client import Vault
 from service import arrange
 from statements import recorded, transactions
 
+from secretsvc.db.fast import flags
+
 pytestmark = pytest.mark.postgresql("every")
 
 COUNTS = (1, 300)
@@ -149,7 +151,8 @@ def test_an_export_is_read_and_recorded_without_a_transaction_around_both(vault,
         with recorded(service.engine) as statements, transactions(service.engine) as sent:
             vault.get(path)
         assert [one.split()[0] for one in statements] == ["WITH", *["SELECT"] * (2 + long), "INSERT"]
-        assert sent == []
+        # Without the fast path SQLAlchemy streams large values in a transaction only.
+        assert sent == ([] if flags.ENABLED or not long else ["begin", "commit"])
     assert len(service.audit("secret.export")) == 2
 
 
