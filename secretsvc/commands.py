@@ -15,7 +15,7 @@ import click
 from secretsvc.authentication.explain_token import explain
 from secretsvc.deployment import migrate as migrations
 from secretsvc.deployment.audit import audit
-from secretsvc.deployment.audit_export import export_log
+from secretsvc.deployment.audit_export import export
 from secretsvc.deployment.audit_prune import prune
 from secretsvc.deployment.backup import back_up
 from secretsvc.deployment.checks.environment import use_environment
@@ -259,7 +259,7 @@ def explain_token(ini: str) -> None:
     sys.exit(0 if found.good else 1)
 
 
-audit.add_command(export_log)
+audit.add_command(export)
 audit.add_command(prune)
 audit.add_command(replace_key)
 main.add_command(audit)

@@ -27,7 +27,7 @@ from secretsvc.web.request import ServiceRegistry
 @click.argument("directory", metavar="DIR", type=FOLDER)
 @click.option("--close", is_flag=True, help="Verify DIR and close it: nothing is exported into it again.")
 @click.option("--after", metavar="CLOSED", type=FOLDER, help="Begin DIR where this folder was closed.")
-def export_log(ini: str, directory: Path, after: Path | None, *, close: bool) -> None:
+def export(ini: str, directory: Path, after: Path | None, *, close: bool) -> None:
     """Copy the sealed log into DIR.
 
     DIR gets tiles, entries and a checkpoint (C2SP tlog-tiles). Waiting records are sealed first. The next

@@ -78,8 +78,8 @@ def candidates(dialect_name: str) -> Subquery:
     following = following.select_from(chain.join(one, on))
     following = following.where(last.number < bindparam("most", type_=BigInteger))
     rows = chain.union_all(following).c
-    found = select(rows.secret_id, rows.version, rows.number).where(rows.is_candidate == 1)
-    return found.subquery("candidate")
+    numbered = select(rows.secret_id, rows.version, rows.number).where(rows.is_candidate == 1)
+    return numbered.subquery("candidate")
 
 
 def _following(
