@@ -141,6 +141,7 @@ def test_who_serves_may_do_what_the_service_does_and_no_more(served):
     assert level == "ok"
 
 
+@pytest.mark.slow
 def test_rights_that_are_too_wide_are_named(served):
     as_owner(served, "GRANT UPDATE, DELETE ON audit_seal TO ROLE", "GRANT TRUNCATE ON digest_key TO PUBLIC")
     wide = "REVOKE DELETE, UPDATE on audit_seal; TRUNCATE on digest_key from it"

@@ -36,6 +36,7 @@ def test_a_storage_that_is_away_refuses_nobody_and_the_limit_holds(make_service,
     assert told == ["the rate limit's storage is away (ConnectionError): this process counts by itself"]
 
 
+@pytest.mark.slow
 def test_bytes_are_counted_by_the_process_alone_while_it_is_away(make_service, distant):
     service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
     vault = Vault(arrange(service, "shop", "prod"))
@@ -111,6 +112,7 @@ def test_a_storage_that_is_not_known_is_told(make_service, uri):
     assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
 
 
+@pytest.mark.slow
 def test_a_storage_without_its_library_is_reported_as_that(make_service, monkeypatch, caplog):
     for module in ("redis.backoff", "redis.retry"):
         monkeypatch.setitem(sys.modules, module, None)

@@ -143,6 +143,7 @@ def test_without_the_old_keys_master_key_or_with_one_that_is_not_adopted_nothing
     assert sealed.rows(audit_former_signer) == []
 
 
+@pytest.mark.slow
 def test_other_processes_sign_with_the_new_key_from_their_next_step(sealed):
     other = sealed.restarted()
     log(sealed)
@@ -263,6 +264,7 @@ def test_a_former_key_counts_for_no_checkpoint_beyond_its_replacement(sealed, fi
         assert all("not signed by this key" in one for one in found)
 
 
+@pytest.mark.slow
 def test_a_key_that_was_replaced_without_a_note_is_named(sealed, files):
     key, former = key_of(sealed), sealed.rows(audit_signer)[0]
     replaced = replace(sealed)
@@ -361,6 +363,7 @@ def test_the_database_refuses_that_a_former_key_signs_again(sealed):
     assert key_of(sealed) == replaced.new.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_who_serves_may_not_replace_the_key_and_who_migrates_may(two_roles, issuer):
     owner_url, service_url = two_roles

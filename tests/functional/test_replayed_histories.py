@@ -106,6 +106,7 @@ def test_a_random_history_is_explained_after_the_master_key_was_rotated(service,
     assert problems(now) == []
 
 
+@pytest.mark.slow
 def test_versions_that_are_older_than_a_pruning_are_compared(vault, service, files):
     vault.set(OLD="first")
     audit.export_to(service.app.registry, files)

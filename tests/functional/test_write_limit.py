@@ -86,6 +86,7 @@ WRITES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_a_writer_over_the_limit_is_429(filled, storage):
     service = filled
@@ -201,6 +202,7 @@ def test_each_identity_has_a_count_for_each_environment(filled):
         vault.batch(429, set={"A": "x"})
 
 
+@pytest.mark.slow
 def test_processes_share_the_count_in_redis(filled, in_redis):
     settings = {"WRITE_LIMIT": "8/day", **in_redis}
     Vault(filled.restarted(**settings).user()).set(A=EIGHT)
