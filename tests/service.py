@@ -153,8 +153,10 @@ class Service:
         return Client(self.app, None)
 
     def rows(self, table: Any, *conditions: Any) -> list[Any]:
+        """Rows in the order of the primary key: PostgreSQL moves a row that is updated."""
+        statement = select(table).where(*conditions).order_by(*table.primary_key.columns)
         with self.engine.connect() as connection:
-            return list(connection.execute(select(table).where(*conditions)).mappings())
+            return list(connection.execute(statement).mappings())
 
     def audit(self, action: str | None = None) -> list[Any]:
         """Audit rows, oldest first."""

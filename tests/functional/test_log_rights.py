@@ -158,7 +158,7 @@ def test_a_migration_takes_what_was_granted_and_its_way_down_gives_what_older_re
     assert held(served) == WRITES
     log(served)
     assert listed in [row["record_id"] for row in served.rows(audit_unsealed)]
-    assert served.app.registry.audit_sealer.step() == 3
+    assert sum(iter(served.app.registry.audit_sealer.step, 0)) == 3
 
 
 @pytest.mark.parametrize("detour", DETOURS)
