@@ -15,13 +15,13 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery, Values
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
+from secretsvc.web.views import ADMIN_ANYWHERE, ANY_IDENTITY, api_view, created_at
 
 
 @api_view(
     operation_id="listGrants",
     summary="List the grants at scopes that the caller administers",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
     query=ListQuery(),
 )
 def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.GrantRow]:
@@ -51,7 +51,7 @@ def create_grant(context: Grants, request: ServiceRequest) -> granting.GrantRow:
     operation_id="updateGrant",
     errors=(409,),
     summary="Change a grant's role or expiry; the caller must be an admin at its scope",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
     body=schemas.UpdateGrantBody(),
 )
 def update_grant(context: Grant, request: ServiceRequest) -> granting.GrantRow:
@@ -64,7 +64,7 @@ def update_grant(context: Grant, request: ServiceRequest) -> granting.GrantRow:
     operation_id="deleteGrant",
     errors=(409,),
     summary="Remove a grant; the caller must be an admin at its scope",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def delete_grant(context: Grant, request: ServiceRequest) -> None:
     """`DELETE /grants/{id}`."""
@@ -75,7 +75,7 @@ def delete_grant(context: Grant, request: ServiceRequest) -> None:
     name="effective-permissions",
     operation_id="getEffectivePermissions",
     summary="Explain what an identity may do, and by which grants",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def effective_permissions(context: Identity, request: ServiceRequest) -> permissions.EffectivePermissions:
     """`GET /identities/{id}/effective-permissions`."""
@@ -86,7 +86,7 @@ def effective_permissions(context: Identity, request: ServiceRequest) -> permiss
     name="unknown-identities",
     operation_id="listUnknownIdentities",
     summary="List who was denied without holding a grant",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unknown.UnknownIdentity]:
     """`GET /access/unknown-identities`."""

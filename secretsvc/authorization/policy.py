@@ -19,7 +19,7 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest, View, call_of
 from secretsvc.web.tree import Node
 from secretsvc.web.view_options import reads_option
-from secretsvc.web.views import ADMIN_SOMEWHERE, PERMISSIONS, VISIBLE, permits
+from secretsvc.web.views import ADMIN_ANYWHERE, PERMISSIONS, PROJECT_VISIBLE, permits
 
 ROLES = frozenset(Role)
 
@@ -58,9 +58,9 @@ class GrantPolicy:
 
 def _refuse(call: UseCaseContext, permission: str, at: ScopePath) -> None:
     """Raises as the rules do, where a view is not permitted: they know 403 from 404, and note the denial."""
-    if permission == ADMIN_SOMEWHERE:
+    if permission == ADMIN_ANYWHERE:
         assert_admin_somewhere(call)
-    elif permission == VISIBLE:
+    elif permission == PROJECT_VISIBLE:
         assert_sees(call, at)
     elif permission in ROLES:
         assert_can(call, Role(permission), at)

@@ -12,7 +12,7 @@ from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 #: The number of values on a page, in force or not.
 LIMIT = "500"
@@ -56,5 +56,5 @@ def includeme(config: ServiceConfigurator) -> None:
         context=Identity,
         name="exposure",
         template="secretsvc.exposure:templates/exposure.pt",
-        role=ADMIN_SOMEWHERE,
+        role=ADMIN_ANYWHERE,
     )

@@ -13,7 +13,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
+from secretsvc.web.views import ADMIN_ANYWHERE, ANY_IDENTITY, api_view, created_at
 
 GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", "deleteGroup")
 
@@ -21,7 +21,7 @@ GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", 
 @api_view(
     operation_id="listGroups",
     summary="List groups",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
     query=ListQuery(),
 )
 def list_groups(_context: Groups, request: ServiceRequest) -> Page[domain.GroupRow]:
@@ -48,7 +48,7 @@ def create_group(context: Groups, request: ServiceRequest) -> domain.GroupRow:
 @api_view(
     operation_id="getGroup",
     summary="Get a group",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def get_group(context: Group, request: ServiceRequest) -> domain.GroupRow:
     """`GET /groups/{id}`."""
@@ -82,7 +82,7 @@ def delete_group(context: Group, request: ServiceRequest) -> None:
 @api_view(
     operation_id="listGroupMembers",
     summary="List the members of a group",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def list_members(context: Members, request: ServiceRequest) -> Items[IdentityRow]:
     """`GET /groups/{id}/members`."""
@@ -119,7 +119,7 @@ def remove_member(context: Member, request: ServiceRequest) -> None:
 @api_view(
     operation_id="listGroupGrants",
     summary="List a group's grants at scopes that the caller administers",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[GrantRow]:
     """`GET /groups/{id}/grants`."""
@@ -147,7 +147,7 @@ def create_group_grant(context: GroupGrants, request: ServiceRequest) -> GrantRo
     operation_id="updateGroupGrant",
     errors=(409,),
     summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
     body=UpdateGrantBody(),
 )
 def update_group_grant(context: GroupGrant, request: ServiceRequest) -> GrantRow:
@@ -161,7 +161,7 @@ def update_group_grant(context: GroupGrant, request: ServiceRequest) -> GrantRow
     operation_id="deleteGroupGrant",
     errors=(409,),
     summary="Remove a group's grant; the caller must be an admin at its scope",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
 )
 def delete_group_grant(context: GroupGrant, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/grants/{grantId}`."""

@@ -19,7 +19,7 @@ from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 #: The panels of a group's page, beside those of grants.
 PANELS = ("edit", "add", "delete")
@@ -124,16 +124,16 @@ def _leaving(request: ServiceRequest) -> str | None:
 
 def includeme(config: ServiceConfigurator) -> None:
     groups: PageOptions[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
-    config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
+    config.add_page(groups_page, role=ADMIN_ANYWHERE, **groups)
     config.add_form(create_group, role=Role.ADMIN, rerender=groups_page, **groups)
     page: PageOptions[Group] = {"context": Group, "template": "secretsvc.groups:templates/group.pt"}
-    config.add_page(group_page, role=ADMIN_SOMEWHERE, **page)
+    config.add_page(group_page, role=ADMIN_ANYWHERE, **page)
     config.add_form(update_group, role=Role.ADMIN, rerender=group_page, **page)
     config.add_form(delete_group, name="delete", role=Role.ADMIN, rerender=group_page, **page)
     config.add_form(add_member, name="add-member", role=Role.ADMIN, rerender=group_page, **page)
     config.add_form(remove_member, name="remove-member", role=Role.ADMIN, rerender=group_page, **page)
-    config.add_form(give_role_to_group, name="give", role=ADMIN_SOMEWHERE, rerender=group_page, **page)
-    add_grant_forms(config, page, group_page, ADMIN_SOMEWHERE)
+    config.add_form(give_role_to_group, name="give", role=ADMIN_ANYWHERE, rerender=group_page, **page)
+    add_grant_forms(config, page, group_page, ADMIN_ANYWHERE)
     config.add_flash_message("member-added", "The member was added.")
     config.add_flash_message("member-removed", "The member was removed.")
-    config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40, icon="layers")
+    config.add_navigation("Groups", "/groups", role=ADMIN_ANYWHERE, order=40, icon="layers")

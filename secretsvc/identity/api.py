@@ -9,7 +9,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
+from secretsvc.web.views import ADMIN_ANYWHERE, ANY_IDENTITY, api_view, created_at
 
 IDENTITY_LINKS = ("updateIdentity", "deleteIdentity", "getEffectivePermissions", "getExposure")
 
@@ -28,7 +28,7 @@ def who_am_i(_context: Root, request: ServiceRequest) -> domain.WhoAmI:
 @api_view(
     operation_id="listIdentities",
     summary="List identities",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
     query=ListQuery(),
 )
 def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules.IdentityRow]:
@@ -42,7 +42,7 @@ def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules
     errors=(409,),
     links={name: {"id": "id"} for name in IDENTITY_LINKS},
     summary="Announce an identity, so that it can be granted something before its first visit",
-    role=ADMIN_SOMEWHERE,
+    role=ADMIN_ANYWHERE,
     body=schemas.create_identity_body(),
     status=201,
 )

@@ -13,7 +13,7 @@ from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 #: How many identities stand on one page.
 LIMIT = 100
@@ -76,9 +76,9 @@ def includeme(config: ServiceConfigurator) -> None:
         "context": Identities,
         "template": "secretsvc.identity:templates/identities.pt",
     }
-    config.add_page(identities_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(add_identity, role=ADMIN_SOMEWHERE, rerender=identities_page, **page)
+    config.add_page(identities_page, role=ADMIN_ANYWHERE, **page)
+    config.add_form(add_identity, role=ADMIN_ANYWHERE, rerender=identities_page, **page)
     config.add_flash_message(
         "identity-added", "Added to people and tokens. Give a role next: being there gives none."
     )
-    config.add_navigation("People and tokens", "/identities", role=ADMIN_SOMEWHERE, order=30, icon="users")
+    config.add_navigation("People and tokens", "/identities", role=ADMIN_ANYWHERE, order=30, icon="users")

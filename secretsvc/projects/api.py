@@ -9,7 +9,7 @@ from secretsvc.projects import domain, rules, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
-from secretsvc.web.views import ANY_IDENTITY, VISIBLE, api_view, created_at
+from secretsvc.web.views import ANY_IDENTITY, PROJECT_VISIBLE, api_view, created_at
 
 PROJECT_LINKS = ("getProject", "updateProject", "createEnvironment", "listEnvironments", "deleteProject")
 
@@ -44,7 +44,7 @@ def create_project(context: Projects, request: ServiceRequest) -> rules.ProjectR
 @api_view(
     operation_id="getProject",
     summary="Get a project",
-    role=VISIBLE,
+    role=PROJECT_VISIBLE,
 )
 def get_project(context: Project, request: ServiceRequest) -> rules.ProjectRow:
     """`GET /projects/{project}`."""
@@ -78,7 +78,7 @@ def delete_project(context: Project, request: ServiceRequest) -> None:
 @api_view(
     operation_id="listEnvironments",
     summary="List the project's environments that are visible to the caller",
-    role=VISIBLE,
+    role=PROJECT_VISIBLE,
 )
 def list_environments(context: Environments, request: ServiceRequest) -> Items[rules.EnvironmentRow]:
     """`GET /projects/{project}/environments`."""

@@ -21,7 +21,7 @@ from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, Values, validate
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import ANY_IDENTITY, VISIBLE
+from secretsvc.web.views import ANY_IDENTITY, PROJECT_VISIBLE
 
 #: Characters of a name.
 LONGEST_NAME = 256
@@ -197,17 +197,19 @@ def _declare_projects(config: ServiceConfigurator) -> None:
     config.add_page(projects_page, role=ANY_IDENTITY, **page)
     config.add_form(create_project, role=Role.WRITER, rerender=projects_page, **page)
     settings: PageOptions[Project] = {"context": Project, "template": f"{templates}/settings.pt"}
-    config.add_page(project_settings, name="settings", role=VISIBLE, **settings)
+    config.add_page(project_settings, name="settings", role=PROJECT_VISIBLE, **settings)
     config.add_form(update_project, name="settings", role=Role.WRITER, rerender=project_settings, **settings)
     config.add_form(delete_project, name="delete", role=Role.ADMIN, rerender=project_settings, **settings)
     config.add_navigation("Projects", "/projects", order=20, icon="box", section=MAIN)
-    config.add_tab("Settings", context=Project, name="settings", role=VISIBLE, order=50, icon="settings")
+    config.add_tab(
+        "Settings", context=Project, name="settings", role=PROJECT_VISIBLE, order=50, icon="settings"
+    )
 
 
 def _declare_environments(config: ServiceConfigurator) -> None:
     templates = "secretsvc.projects:templates"
     several: PageOptions[Environments] = {"context": Environments, "template": f"{templates}/environments.pt"}
-    config.add_page(environments_page, role=VISIBLE, **several)
+    config.add_page(environments_page, role=PROJECT_VISIBLE, **several)
     config.add_form(create_environment, role=Role.WRITER, rerender=environments_page, **several)
     page: PageOptions[Environment] = {"context": Environment, "template": f"{templates}/settings.pt"}
     config.add_page(environment_settings, name="settings", role=Role.READER, **page)

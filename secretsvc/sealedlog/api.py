@@ -8,7 +8,7 @@ from secretsvc.sealedlog.resources import Audit
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Document
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 
 def checkpoint(_context: Audit, request: ServiceRequest) -> object:
@@ -46,7 +46,7 @@ def includeme(config: ServiceConfigurator) -> None:
         name="key",
         operation_id="getAuditKey",
         summary="Get the key that verifies the heads of the sealed log; 404 before anything is sealed",
-        role=ADMIN_SOMEWHERE,
+        role=ADMIN_ANYWHERE,
         response=Document(),
         media=("text/plain",),
     )

@@ -36,11 +36,11 @@ PUBLIC = NO_PERMISSION_REQUIRED
 #: Whoever has a valid assertion.
 ANY_IDENTITY = "any identity"
 #: Whoever sees the project at the node (contract 4.1).
-VISIBLE = "visible"
+PROJECT_VISIBLE = "visible"
 #: An admin at any scope.
-ADMIN_SOMEWHERE = "admin somewhere"
+ADMIN_ANYWHERE = "admin somewhere"
 
-PERMISSIONS = frozenset({*Role, ANY_IDENTITY, VISIBLE, ADMIN_SOMEWHERE})
+PERMISSIONS = frozenset({*Role, ANY_IDENTITY, PROJECT_VISIBLE, ADMIN_ANYWHERE})
 
 UNDECLARED = object()
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -62,9 +62,9 @@ def permits(snapshot: GrantSnapshot, permission: str, at: ScopePath) -> bool:
     """Whether the caller has what one of `PERMISSIONS` says, at an address. Raises ValueError for others."""
     if permission == ANY_IDENTITY:
         return True
-    if permission == ADMIN_SOMEWHERE:
+    if permission == ADMIN_ANYWHERE:
         return next(admin_grants(snapshot), None) is not None
-    return can_see(snapshot, at) if permission == VISIBLE else holds(snapshot, Role(permission), at)
+    return can_see(snapshot, at) if permission == PROJECT_VISIBLE else holds(snapshot, Role(permission), at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import PageOptions, redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 
 def grant_page(context: Grant, request: ServiceRequest) -> object:
@@ -78,6 +78,6 @@ def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
 
 def includeme(config: ServiceConfigurator) -> None:
     page: PageOptions[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
-    config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(change_grant, role=ADMIN_SOMEWHERE, rerender=grant_page, **page)
-    config.add_form(remove_grant, name="remove", role=ADMIN_SOMEWHERE, rerender=grant_page, **page)
+    config.add_page(grant_page, role=ADMIN_ANYWHERE, **page)
+    config.add_form(change_grant, role=ADMIN_ANYWHERE, rerender=grant_page, **page)
+    config.add_form(remove_grant, name="remove", role=ADMIN_ANYWHERE, rerender=grant_page, **page)

@@ -25,7 +25,7 @@ from secretsvc.web.pages.directives import PageOptions, cursor_of, is_template
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 #: How many grants stand on one page.
 LIMIT = 100
@@ -88,19 +88,19 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_subscriber(add_macros, BeforeRender)
     template = "secretsvc.access:templates/grants.pt"
     page: PageOptions[Grants] = {"context": Grants, "template": template}
-    config.add_page(grants_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(create_grant, role=ADMIN_SOMEWHERE, rerender=grants_page, **page)
+    config.add_page(grants_page, role=ADMIN_ANYWHERE, **page)
+    config.add_form(create_grant, role=ADMIN_ANYWHERE, rerender=grants_page, **page)
     # Below the list itself a name would be a grant's id.
     below: PageOptions[Access] = {"context": Access, "template": template}
-    add_grant_forms(config, below, grants_page, ADMIN_SOMEWHERE, lambda _: PATH)
+    add_grant_forms(config, below, grants_page, ADMIN_ANYWHERE, lambda _: PATH)
     config.add_page(
         turned_away_page,
         context=Access,
         name="unknown-identities",
         template="secretsvc.access:templates/unknown.pt",
-        role=ADMIN_SOMEWHERE,
+        role=ADMIN_ANYWHERE,
     )
     config.add_flash_message("granted", "Access was given.")
     config.add_flash_message("extended", "The grant ends later now.")
     config.add_flash_message("grant-removed", "The grant was removed.")
-    config.add_navigation("Grants", PATH, role=ADMIN_SOMEWHERE, order=50, icon="shield-check")
+    config.add_navigation("Grants", PATH, role=ADMIN_ANYWHERE, order=50, icon="shield-check")

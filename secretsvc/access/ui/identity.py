@@ -24,7 +24,7 @@ from secretsvc.web.pages.directives import PageOptions, redirect_after_form, see
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Root
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY
+from secretsvc.web.views import ADMIN_ANYWHERE, ANY_IDENTITY
 
 SWITCH = {"yes": True, "no": False}
 #: The panels of the page, beside those of grants.
@@ -111,12 +111,12 @@ def includeme(config: ServiceConfigurator) -> None:
     whoami = "secretsvc.access:templates/whoami.pt"
     config.add_page(whoami_page, context=Root, name="whoami", template=whoami, role=ANY_IDENTITY)
     page: PageOptions[Identity] = {"context": Identity, "template": "secretsvc.access:templates/identity.pt"}
-    config.add_page(identity_page, role=ADMIN_SOMEWHERE, **page)
+    config.add_page(identity_page, role=ADMIN_ANYWHERE, **page)
     config.add_form(rename_identity, role=Role.ADMIN, rerender=identity_page, **page)
     config.add_form(switch_identity, name="switch", role=Role.ADMIN, rerender=identity_page, **page)
     config.add_form(remove_identity, name="remove", role=Role.ADMIN, rerender=identity_page, **page)
-    config.add_form(give_role_to_identity, name="give", role=ADMIN_SOMEWHERE, rerender=identity_page, **page)
-    add_grant_forms(config, page, identity_page, ADMIN_SOMEWHERE)
+    config.add_form(give_role_to_identity, name="give", role=ADMIN_ANYWHERE, rerender=identity_page, **page)
+    add_grant_forms(config, page, identity_page, ADMIN_ANYWHERE)
     config.add_flash_message("disabled", "Disabled: nothing is allowed any more.")
     config.add_flash_message("enabled", "Enabled again.")
     config.add_flash_message("identity-removed", "The identity was removed.")

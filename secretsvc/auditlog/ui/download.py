@@ -19,7 +19,7 @@ from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import Root
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 COLUMNS = (
     "time", "action", "outcome", "actor", "kind", "project_id", "environment_id", "reason", "detail",
@@ -72,5 +72,5 @@ def _file(body: bytes, media: str, suffix: str) -> Response:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    config.add_page(audit_csv, context=Root, name="audit.csv", role=ADMIN_SOMEWHERE)
-    config.add_page(audit_json_lines, context=Root, name="audit.jsonl", role=ADMIN_SOMEWHERE)
+    config.add_page(audit_csv, context=Root, name="audit.csv", role=ADMIN_ANYWHERE)
+    config.add_page(audit_json_lines, context=Root, name="audit.jsonl", role=ADMIN_ANYWHERE)

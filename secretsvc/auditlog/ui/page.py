@@ -27,7 +27,7 @@ from secretsvc.web.pages.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_ANYWHERE
 
 
 class Day(NamedTuple):
@@ -88,10 +88,10 @@ def includeme(config: ServiceConfigurator) -> None:
         audit_page,
         context=Audit,
         template="secretsvc.auditlog:templates/audit.pt",
-        role=ADMIN_SOMEWHERE,
+        role=ADMIN_ANYWHERE,
     )
-    config.add_navigation("Audit log", PATH, role=ADMIN_SOMEWHERE, order=60, icon="scroll-text", section=MAIN)
+    config.add_navigation("Audit log", PATH, role=ADMIN_ANYWHERE, order=60, icon="scroll-text", section=MAIN)
     config.add_tab(
         "Activity", context=Project, role=Role.ADMIN, elsewhere=_project_audit, order=45, icon="clock"
     )
-    config.add_error_link("Find it in the audit log", _requests_audit, role=ADMIN_SOMEWHERE)
+    config.add_error_link("Find it in the audit log", _requests_audit, role=ADMIN_ANYWHERE)

@@ -19,7 +19,7 @@ from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import VISIBLE
+from secretsvc.web.views import PROJECT_VISIBLE
 
 ALL, UNLIKE = "all", ""
 #: In this order the rows stand.
@@ -151,8 +151,8 @@ def _segments(
 
 def includeme(config: ServiceConfigurator) -> None:
     template = "secretsvc.secrets:templates/compare.pt"
-    config.add_page(compare, context=Project, name="compare", role=VISIBLE, template=template)
-    config.add_form(pick, context=Project, name="compare", role=VISIBLE)
+    config.add_page(compare, context=Project, name="compare", role=PROJECT_VISIBLE, template=template)
+    config.add_form(pick, context=Project, name="compare", role=PROJECT_VISIBLE)
     config.add_tab(
-        "Compare", context=Project, name="compare", role=VISIBLE, order=30, icon="git-compare-arrows"
+        "Compare", context=Project, name="compare", role=PROJECT_VISIBLE, order=30, icon="git-compare-arrows"
     )

@@ -27,7 +27,7 @@ from secretsvc.web.pages.layout import PageLayout
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import VISIBLE
+from secretsvc.web.views import PROJECT_VISIBLE
 
 SAME_ENVIRONMENT = "Choose another environment than the one you copy from."
 #: After a copy the URL tells the number of keys, the source's slug, and the revision.
@@ -193,7 +193,7 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
 def includeme(config: ServiceConfigurator) -> None:
     config.add_flash_message("copied", copied)
     page: PageOptions[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
-    config.add_form(choose, name="copy", role=VISIBLE, rerender=matrix, **page)
+    config.add_form(choose, name="copy", role=PROJECT_VISIBLE, rerender=matrix, **page)
     reviewed: PageOptions[Environment] = {
         "context": Environment,
         "template": "secretsvc.secrets:templates/copy.pt",

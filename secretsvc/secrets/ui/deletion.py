@@ -10,7 +10,7 @@ from secretsvc.secrets.ui.matrix import matrix, may_write
 from secretsvc.secrets.ui.selection import SELECT_ONE, ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.views import VISIBLE
+from secretsvc.web.views import PROJECT_VISIBLE
 
 TEMPLATES = "secretsvc.secrets:templates"
 
@@ -43,7 +43,7 @@ def includeme(config: ServiceConfigurator) -> None:
         delete_keys,
         context=Project,
         name="delete-keys",
-        role=VISIBLE,
+        role=PROJECT_VISIBLE,
         rerender=rerendered,
         template=f"{TEMPLATES}/delete.pt",
     )

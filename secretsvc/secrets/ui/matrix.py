@@ -22,7 +22,7 @@ from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
-from secretsvc.web.views import VISIBLE
+from secretsvc.web.views import PROJECT_VISIBLE
 
 #: So many keys have their menus in the page; where there are more, a link draws the one of its row.
 MENUS = 100
@@ -244,5 +244,7 @@ def _row(row: MatrixRow, prefix: str, columns: Sequence[Column], has_menu: bool)
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page, and how the shell finds the project of each page."""
     config.set_sidebar_project(find_sidebar_project)
-    config.add_page(matrix, context=Project, role=VISIBLE, template="secretsvc.secrets:templates/matrix.pt")
-    config.add_tab("All keys", context=Project, role=VISIBLE, order=10, icon="grid-3x3")
+    config.add_page(
+        matrix, context=Project, role=PROJECT_VISIBLE, template="secretsvc.secrets:templates/matrix.pt"
+    )
+    config.add_tab("All keys", context=Project, role=PROJECT_VISIBLE, order=10, icon="grid-3x3")

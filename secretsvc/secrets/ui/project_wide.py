@@ -16,7 +16,7 @@ from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
-from secretsvc.web.views import VISIBLE
+from secretsvc.web.views import PROJECT_VISIBLE
 
 RENAME, DELETE = "rename-everywhere", "delete-everywhere"
 #: Before the slug of each environment, in the names of the fields that hold the revisions that were seen.
@@ -111,7 +111,7 @@ def _told(did: str, ui: PageLayout, details: Sequence[str]) -> str | None:
 def includeme(config: ServiceConfigurator) -> None:
     page: PageOptions[Project] = {"context": Project, "template": "secretsvc.secrets:templates/everywhere.pt"}
     for name, act in ((RENAME, rename_everywhere), (DELETE, delete_everywhere)):
-        config.add_page(everywhere_page, name=name, role=VISIBLE, **page)
-        config.add_form(act, name=name, role=VISIBLE, rerender=everywhere_page, **page)
+        config.add_page(everywhere_page, name=name, role=PROJECT_VISIBLE, **page)
+        config.add_form(act, name=name, role=PROJECT_VISIBLE, rerender=everywhere_page, **page)
     config.add_flash_message("renamed", renamed)
     config.add_flash_message("deleted-key", deletion_message)

@@ -27,7 +27,7 @@ from secretsvc.web.response_schemas import response_schema
 from secretsvc.web.schema import Body, example_of, field_schema, own_description
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
 from secretsvc.web.types import JsonSchema, json_schema_of
-from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
+from secretsvc.web.views import ADMIN_ANYWHERE, PROJECT_VISIBLE, PUBLIC, Operation
 
 JSON = "application/json"
 COMMON_ERRORS = (400, 422, 500)
@@ -38,8 +38,8 @@ DESCRIPTION = (
     " Every answer bears an `X-Request-Id`."
 )
 REQUIREMENTS = {
-    VISIBLE: "Requires a grant on the project, above it, or on one of its environments.",
-    ADMIN_SOMEWHERE: "Requires `admin` at any scope.",
+    PROJECT_VISIBLE: "Requires a grant on the project, above it, or on one of its environments.",
+    ADMIN_ANYWHERE: "Requires `admin` at any scope.",
     PUBLIC: "Open to everybody.",
 }
 

@@ -10,13 +10,13 @@ from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, ScopePath, ScopeType
 from secretsvc.kernel.sidebar_project import SidebarProject
-from secretsvc.web.pages.formatting import Formatting
 from secretsvc.web.pages.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.pages.page_form import PageForm
+from secretsvc.web.pages.value_format import Formatting
 from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, permits
+from secretsvc.web.views import ADMIN_ANYWHERE, ANY_IDENTITY, permits
 
 
 def macros(name: str) -> object:
@@ -149,7 +149,7 @@ class PageLayout(Formatting, PageForm):
     @property
     def administers(self) -> bool:
         """Whether the caller is an admin at any scope."""
-        return self._admitted and self.may(ADMIN_SOMEWHERE)
+        return self._admitted and self.may(ADMIN_ANYWHERE)
 
     @property
     def error_links(self) -> Iterator[ErrorLink]:
