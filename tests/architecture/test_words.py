@@ -44,7 +44,7 @@ SOURCES = {
     and path.name not in (Path(__file__).name, "CHANGELOG.md")
     and {"build", "dist", "node_modules"}.isdisjoint(path.relative_to(ROOT).parts)
 }
-DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 FORM = ["- Status: ", "- Date: ", "## Context", "## Decision", "## Alternatives", "## Consequences"]
 
 
@@ -94,3 +94,26 @@ def test_a_decision_has_its_status_date_alternatives_and_consequences(path):
     assert [line for line in lines if line.startswith(tuple(FORM))] == [
         next(line for line in lines if line.startswith(part)) for part in FORM
     ]
+
+
+def listed_row(path: Path) -> str:
+    """Return the beginning of a decision's row in the list: its number, title and the word of its status."""
+    title, *lines = path.read_text("utf-8").splitlines()
+    status = next(line for line in lines if line.startswith(FORM[0])).removeprefix(FORM[0])
+    word = re.match(r"\w+", status)
+    assert word
+    return f"| [{path.name[:4]}]({path.name}) | {title.removeprefix('# ')} | {word[0].lower()}"
+
+
+def test_the_list_of_decisions_has_each_title_and_status():
+    listing = (DECISIONS[0].parent / "README.md").read_text("utf-8").splitlines()
+    rows = [row for row in listing if row.startswith("| [")]
+    assert len(rows) == len(DECISIONS)
+    assert [
+        row for row, path in zip(rows, DECISIONS, strict=True) if not row.startswith(listed_row(path))
+    ] == []
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.name[:4])
+def test_a_decision_has_a_short_title(path):
+    assert len(path.read_text("utf-8").splitlines()[0].removeprefix("# ")) <= 72
