@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 from hostile import secrets, told
@@ -22,8 +23,18 @@ class Changing:
         #: Whether a relay drops `If-None-Match`.
         self.is_unconditional = False
         self.asked: list[tuple[str, bool]] = []
+        self._lock = threading.Lock()
+
+    def change(self, **fields: object) -> None:
+        """Set several fields at once: no answer has only some of them."""
+        with self._lock:
+            vars(self).update(fields)
 
     def __call__(self, request: bytes) -> bytes:
+        with self._lock:
+            return self._answer(request)
+
+    def _answer(self, request: bytes) -> bytes:
         path = request.split(b" ")[1].decode().rpartition("/")[2]
         is_known = f'If-None-Match: "{self.rev}"'.encode() in request and not self.is_unconditional
         self.asked.append((path.partition("?")[0], b"If-None-Match" in request))

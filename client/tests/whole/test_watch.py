@@ -70,7 +70,7 @@ def test_a_new_revision_restarts_the_command_with_the_new_values(watching, chang
     assert process.stdout.readline() == "first\n"
     until(lambda: len(changing.asked) >= 6)
     assert changing.asked[2:6] == [("prod", False), ("secrets:export", True)] * 2
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
     assert process.poll() is None
 
@@ -80,7 +80,7 @@ def test_a_file_is_written_anew_before_the_command_is_restarted(watching, changi
     show = "import json, sys, time; print(json.load(open(sys.argv[1]))['A'], flush=True); time.sleep(60)"
     process = watching(sys.executable, "-c", show, str(home / "shop.json"))
     assert process.stdout.readline() == "first\n"
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
 
 
@@ -106,7 +106,7 @@ def test_clients_that_started_together_do_not_ask_together(monkeypatch):
 def test_an_environment_made_anew_restarts_the_command_at_the_same_revision(watching, changing):
     process = watching(*python(SAY.format(60)))
     assert process.stdout.readline() == "first\n"
-    changing.id, changing.value = "two", "anew"
+    changing.change(id="two", value="anew")
     assert process.stdout.readline() == "anew\n"
 
 
@@ -134,7 +134,7 @@ def test_a_command_that_ends_late_after_a_signal_is_not_started_again(watching, 
     process = watching(*python(f"{code}; print('ready', flush=True); time.sleep(60)"))
     assert process.stdout.readline() == "ready\n"
     process.terminate()
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.wait(SECONDS) == 4
     assert process.stdout.read() == ""
 
@@ -150,7 +150,7 @@ def test_a_service_that_fails_later_leaves_the_command_alone_and_is_told_once(wa
     changing.failing = failure
     until(lambda: len(changing.asked) > 6)
     assert process.poll() is None
-    changing.failing, changing.rev, changing.value = None, 3, "back"
+    changing.change(failing=None, rev=3, value="back")
     assert process.stdout.readline() == "back\n"
     process.terminate()
     assert process.communicate(timeout=SECONDS)[1].count("changes are not seen") == 1
@@ -159,10 +159,10 @@ def test_a_service_that_fails_later_leaves_the_command_alone_and_is_told_once(wa
 def test_new_values_that_cannot_be_carried_leave_the_command_alone(watching, changing):
     process = watching(*python(SAY.format(60)))
     assert process.stdout.readline() == "first\n"
-    changing.rev, changing.value = 2, "a\0b"
+    changing.change(rev=2, value="a\0b")
     until(lambda: len(changing.asked) > 6)
     assert process.poll() is None
-    changing.rev, changing.value = 3, "good"
+    changing.change(rev=3, value="good")
     assert process.stdout.readline() == "good\n"
 
 
@@ -183,7 +183,7 @@ def test_with_a_fallback_it_starts_in_an_outage_and_is_not_restarted_by_its_end(
     assert process.stdout.readline() == "first\n"
     changing.failing, before = None, len(changing.asked)
     until(lambda: len(changing.asked) > before + 6)
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
 
 
@@ -211,7 +211,7 @@ def test_a_restart_and_the_end_free_a_port_that_a_grandchild_holds(watching, cha
     port = closed_port()
     process = watching("sh", "-c", '"$@"; true', "sh", *python(LISTEN), str(port))
     assert process.stdout.readline() == "first\n"
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
     process.terminate()
     assert process.wait(SECONDS) == 128 + signal.SIGTERM
@@ -223,7 +223,7 @@ def test_what_ignores_sigterm_is_killed_with_its_group_after_the_grace(watching,
     port = closed_port()
     process = watching("sh", "-c", 'trap "" TERM; "$@"; true', "sh", *python(LISTEN), str(port))
     assert process.stdout.readline() == "first\n"
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
     # As after an exec, what ignores SIGTERM goes on after SIGTERM.
     process.send_signal(signal.SIGINT)
@@ -235,7 +235,7 @@ def test_the_same_revision_restarts_nothing_whatever_the_status(watching, changi
     process = watching(*python(SAY.format(600)))
     assert process.stdout.readline() == "first\n"
     until(lambda: len(changing.asked) > 8)
-    changing.rev, changing.value = 2, "second"
+    changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
     process.terminate()
     assert process.communicate(timeout=SECONDS)[1].count("restarting the command") == 1
@@ -247,9 +247,9 @@ def test_a_write_that_changes_no_chosen_value_restarts_nothing(watching, changin
     assert process.stdout.readline() == "first\n"
     for rev in (2, 3):
         before = len(changing.asked)
-        changing.more, changing.rev = {"OTHER": str(rev)}, rev
+        changing.change(more={"OTHER": str(rev)}, rev=rev)
         until(lambda count=before: len(changing.asked) > count + 4)
-    changing.rev, changing.value = 4, "second"
+    changing.change(rev=4, value="second")
     assert process.stdout.readline() == "second\n"
 
 
@@ -258,7 +258,7 @@ def test_a_name_of_the_client_is_reported_once(watching, changing):
     process = watching(*python(SAY.format(600)))
     assert process.stdout.readline() == "first\n"
     for rev, value in ((2, "second"), (3, "third")):
-        changing.rev, changing.value = rev, value
+        changing.change(rev=rev, value=value)
         assert process.stdout.readline() == f"{value}\n"
     process.terminate()
     assert process.communicate(timeout=SECONDS)[1].count("does not get SECRETSVC_URL") == 1
