@@ -16,8 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo client test test-all test-long test-plain fuzz faults bench bench-compare screenshots check check-form check-types \
-	check-laws check-duplicates format pins dist clean
+.PHONY: help run demo client test test-all test-long test-plain fuzz faults bench bench-compare screenshots check lint check-types \
+	check-architecture check-duplicates format pins dist clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -55,7 +55,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --brief $(LIGHT) \
-		tests/unit tests/laws tests/domain tests/functional client/tests/quick
+		tests/unit tests/architecture tests/domain tests/functional client/tests/quick
 
 # A fifth of the examples of properties, no linters, which are of `make check`; and what other packages bring for
 # pytest takes its time in each worker.
@@ -108,19 +108,19 @@ bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.jso
 screenshots: $(VENV)/dev.done ## take the README's pictures of the demo, with Chromium
 	@$(DEVELOPMENT) $(BIN)/python -W ignore -m demo.screenshots docs/images
 
-check: check-form check-types check-laws check-duplicates ## format, lint, types, laws, duplicates
+check: lint check-types check-architecture check-duplicates ## format, lint, types, architecture, duplicates
 
-check-form: $(VENV)/dev.done
+lint: $(VENV)/dev.done
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
 check-types: $(VENV)/dev.done
 	$(BIN)/mypy
 
-# One of the laws begins with what mypy has kept.
-check-laws: check-types
+# One of the tests reads the cache of mypy.
+check-architecture: check-types
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -q tests/laws
+	$(BIN)/python -m pytest -q tests/architecture
 
 check-duplicates: $(VENV)/dev.done
 	$(BIN)/pylint --jobs=1 secretsvc client/secretsvc_client

@@ -1,8 +1,8 @@
 """What the fast path to the database buys: the CPU time of a request without it, and with it.
 
-Both are measured in turns in one process: all of it, or one piece alone (`--piece`, decision 0021). A pair's
-ratio hardly depends on what else the machine does; the mean of the ratios is geometric, with its bounds of
-95 %. The database's own processes are not in it.
+Both are measured in turns in one process: all of it, or one piece alone (`--piece`). A pair's ratio hardly
+depends on what else the machine does; the mean of the ratios is geometric, with its bounds of 95 %. The
+database's own processes are not in it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any
 from bench import ENGINES, Request, databases, options_of, service_over
 from operations import Operation, chosen, fill, request_of
 
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.db.fast import flags, prepared
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.secrets.write import apply_plan
 
 #: By a stream, as the matrix and the editor, and whatever is over a mebibyte.
@@ -76,10 +77,7 @@ PIECES: dict[str, list[tuple[object, str, object]]] = {
     "all": [(flags, "ENABLED", False)],
     "stream": [(Prepared, "streamed", plain_stream)],
     "cursor": [(prepared, "driver_cursor", plain_cursor)],
-    "many": [
-        (apply_plan, "insert_many", plainly()(apply_plan.insert_many)),
-        (apply_plan, "update_many", plainly()(apply_plan.update_many)),
-    ],
+    "copy": [(apply_plan, "insert_many", plainly()(apply_plan.insert_many))],
 }
 
 

@@ -77,7 +77,7 @@ def rekey(service: Service) -> int:
 def verify(service: Service) -> int:
     """Ours: as `secretsvc-server verify` does it."""
     with commands.system_call(service.app.registry, writes=False) as call:
-        return sum(found is None for found in domain.verify(call))
+        return sum(found is None for found in domain.verify_envelopes(call))
 
 
 def envelopes(service: Service) -> list[Any]:

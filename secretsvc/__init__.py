@@ -58,7 +58,7 @@ def assemble(settings: dict[str, str]) -> ServiceConfigurator:
     from pyramid.settings import aslist
 
     from secretsvc.web.config import ServiceConfigurator
-    from secretsvc.web.openapi.document import check_described
+    from secretsvc.web.openapi.document import check_operations
     from secretsvc.web.registration import commit
 
     defaults = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager"}
@@ -75,5 +75,5 @@ def assemble(settings: dict[str, str]) -> ServiceConfigurator:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
     commit(config)
-    check_described(config.registry)
+    check_operations(config.registry)
     return config

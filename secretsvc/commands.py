@@ -83,7 +83,7 @@ def verify(ini: str) -> None:
     registry = registry_of(ini)
     seen = bad = 0
     with cli_errors(), system_call(registry, writes=False) as call:
-        for found in domain.verify(call):
+        for found in domain.verify_envelopes(call):
             seen += 1
             if found is not None:
                 bad += 1

@@ -9,10 +9,10 @@ from types import ModuleType
 from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.db.engine import Mode
 from secretsvc.db.model_registry import ModelRegistry, tables_of
 from secretsvc.db.orm import RequestSession
 from secretsvc.kernel.settings import REQUIRED, Setting, Settings
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.web.registration import declare
 from secretsvc.web.request import ServiceRequest, call_of
 

@@ -11,7 +11,7 @@ from transaction import TransactionManager
 from secretsvc.authorization.rules.admission import IdentityAdmission
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def manager_of_requests() -> Iterator[TransactionManager]:
 
 
 @contextmanager
-def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> Iterator[Call]:
+def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> Iterator[UseCaseContext]:
     """A call of a person that only reads; `now` in epoch milliseconds."""
     registry = service.app.registry
     moment = now_ms() if now is None else now
@@ -35,13 +35,13 @@ def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> I
         person = Principal(Kind.USER, subject)
         actor, snapshot = admission.admit(person, moment, "a-test", lambda _of_token: person)
     with service.engine.connect() as connection:
-        yield Call(
+        yield UseCaseContext(
             actor,
             snapshot,
             moment,
             "a-test",
             registry.service_settings,
-            lambda: connection,
+            lambda _mode: connection,
             connection.rollback,
             registry.load_ring,
         )

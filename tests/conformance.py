@@ -15,7 +15,7 @@ from webtest import TestResponse
 
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.web.openapi.document import document, endpoints
-from secretsvc.web.response_schemas import answer_schema
+from secretsvc.web.response_schemas import response_schema
 
 ALIAS = re.compile(r"^/p/([^/]+)/e/([^/]+)(?=/|$)")
 
@@ -38,7 +38,9 @@ class Conformance:
         self.document = document(registry, "1", GLOSSARY)
         self._validators: dict[int, Draft202012Validator] = {}
         declared = [endpoint.operation for endpoint in endpoints(registry)]
-        answers = {one.operation_id: one.response and closed(answer_schema(one.response)) for one in declared}
+        answers = {
+            one.operation_id: one.response and closed(response_schema(one.response)) for one in declared
+        }
         self.operations = [
             Described(
                 _pattern(path), method.upper(), operation["responses"], answers[operation["operationId"]]

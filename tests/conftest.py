@@ -30,11 +30,12 @@ TEMPLATES = Path(__file__).parent.parent / ".pytest_cache" / "templates"
 TEMPLATES.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
+from application_pool import applications
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
 from extent import take_all
 from secrets_client import CANONICAL, Vault
 from selection import repeated, turns
-from service import Client, Furniture, Maker, Service, applications, arrange
+from service import Client, Furniture, Maker, Service, arrange
 from tokens import TestIssuer
 
 

@@ -12,7 +12,7 @@ from webtest import TestResponse
 
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.origins import origin_digest
-from secretsvc.secrets.write.description_digests import digest_of
+from secretsvc.secrets.write.description_digests import description_digest
 from secretsvc.secrets.write.sealing import DIGESTS
 from secretsvc.tables.projects import environment, project
 
@@ -99,7 +99,7 @@ def digests(service: Service, slug: str = "prod", **descriptions: str | None) ->
     """What a record says of the descriptions that its write sets: digests under the active key."""
     ring = service.app.registry.load_ring()
     key, within = ring.subkey(DIGESTS), environment_ids(service, slug)["environment_id"]
-    digests = {name: digest_of(key, within, name, text) for name, text in descriptions.items()}
+    digests = {name: description_digest(key, within, name, text) for name, text in descriptions.items()}
     kid = ring.active_kid if any(digests.values()) else None
     return {"descriptions": {"kid": kid, "digests": digests}}
 

@@ -6,11 +6,11 @@ import base64
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain
 from json import dumps as to_json
 from typing import Any
 from uuid import UUID
 
+from application_pool import READ_LATE, applications, dispose_engine
 from conformance import conformance_of
 from sqlalchemy import Engine, func, select, text
 from tokens import TestIssuer
@@ -26,7 +26,6 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Setting, Settings
-from secretsvc.registry import report
 from secretsvc.sealedlog.models import audit_unsealed
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -76,98 +75,10 @@ class Client:
         return self.request("DELETE", path, status=status, **options)
 
 
-#: Settings by which a process counts nothing, or by the ids of identities, which are no other test's:
-#: applications under such settings are lent too.
-_HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION", "SERVICE_TOKENS"}
-_HARMLESS |= {"BODY_MAX_BYTES", "ENV_MAX_SECRETS", "PLAINTEXT_MAX_BYTES", "SECRET_MAX_BYTES"}
-_HARMLESS |= {"IDENTITY_LIMIT", "WRITE_LIMIT"}
-#: Under other keys too, if they are keys: of them a process remembers nothing but a verdict.
 _KEYS = {"MASTER_KEY", "MASTER_KEY_OLD"}
-#: Of these, those that are read when they are needed: one application can be given others.
-_READ_LATE = {name.lower() for name in (_HARMLESS | _KEYS) - {"SERVICE_TOKENS"}}
+#: Settings with which the pool has applications; with any other a test gets an application of its own.
+_POOLED = READ_LATE - _KEYS | {"SERVICE_TOKENS"}
 _VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
-
-
-class Applications:
-    """Applications, lent to one database after the other: to make one takes 60 ms.
-
-    What it remembers of a database goes with it; what it remembers of tokens and keys is true of all of them.
-    """
-
-    def __init__(self) -> None:
-        self._idle: dict[tuple[tuple[str, str], ...], list[Any]] = {}
-
-    def lend(self, settings: dict[str, str]) -> Any:
-        idle, url = self._idle.get(self._kind(settings)), settings["sqlalchemy.url"]
-        if not idle:
-            return secretsvc.main({}, **settings)
-        # Whoever has this database open has its statements compiled.
-        open_there = [app for app in idle if app.registry.settings["sqlalchemy.url"] == url]
-        app = open_there[-1] if open_there else idle[-1]
-        idle.remove(app)
-        registry = app.registry
-        # What each process counts, it counts from its start.
-        registry.refusals.__init__()
-        registry.tracebacks.__init__()
-        vars(registry.authenticator).pop("counter", None)
-        if registry.settings["sqlalchemy.url"] != url:
-            _let_go(app)
-            registry.settings["sqlalchemy.url"] = url
-            vars(registry.service_settings).pop("database_url", None)
-        _start_under(settings, registry)
-        return app
-
-    def take_back(self, app: Any, settings: dict[str, str]) -> None:
-        # Of settings that are wrong a process tells at its start: the next under these is to do so, too.
-        wrong = app.registry.service_settings.report()
-        if not wrong <= _READ_LATE:
-            _let_go(app)
-            return
-        for name in wrong:
-            app.registry.settings.pop(f"secretsvc.{name}", None)
-        idle = self._idle.setdefault(self._kind(settings), [])
-        # Twice among the idle, it would serve two databases at once.
-        if app not in idle:
-            idle.append(app)
-
-    def close(self) -> None:
-        """Lets go of the databases."""
-        for app in chain.from_iterable(self._idle.values()):
-            _let_go(app)
-
-    @staticmethod
-    def _kind(settings: dict[str, str]) -> tuple[tuple[str, str], ...]:
-        # Tests go from engine to engine: what was compiled for one is of no use on the other.
-        engine = settings["sqlalchemy.url"].partition(":")[0]
-        late = {"sqlalchemy.url", *(f"secretsvc.{name}" for name in _READ_LATE)}
-        return ("engine", engine), *sorted(pair for pair in settings.items() if pair[0] not in late)
-
-
-def _start_under(settings: dict[str, str], registry: Any) -> None:
-    """Gives an application the settings that are read late, and has it tell of them as at a start."""
-    before = dict(registry.settings)
-    for name in _READ_LATE:
-        registry.settings.pop(f"secretsvc.{name}", None)
-        vars(registry.service_settings).pop(name, None)
-        if f"secretsvc.{name}" in settings:
-            registry.settings[f"secretsvc.{name}"] = settings[f"secretsvc.{name}"]
-    if registry.settings == before:
-        # Which keys are in use is another database's matter.
-        registry.load_ring().keep(None)
-    else:
-        registry.load_ring.cache_clear()
-        registry.service_settings._complaints.__init__()
-        registry.service_settings.take_problems()
-        report(registry)
-
-
-def _let_go(app: Any) -> None:
-    engine = vars(app.registry.database).pop("engine", None)
-    if engine is not None:
-        engine.dispose()
-
-
-applications = Applications()
 
 
 def _are_keys(values: dict[str, str | None]) -> bool:
@@ -204,10 +115,12 @@ class Service:
         # Other settings of a test's own may count, or fail, or name a package of its own.
         own = {name for name, value in values.items() if value != usual.get(name)}
         # As to what `arrange` leaves in the database.
-        self.is_usual = own <= _HARMLESS - {"BOOTSTRAP_ADMINS"} and not _VARIABLES & os.environ.keys()
-        harmless = _HARMLESS | _KEYS if _are_keys(values) else _HARMLESS
-        self.is_lent = lent and own <= harmless and not _VARIABLES & os.environ.keys()
-        self.app = applications.lend(self.settings) if self.is_lent else secretsvc.main({}, **self.settings)
+        self.is_usual = own <= _POOLED - {"BOOTSTRAP_ADMINS"} and not _VARIABLES & os.environ.keys()
+        pooled = _POOLED | _KEYS if _are_keys(values) else _POOLED
+        self.is_lent = lent and own <= pooled and not _VARIABLES & os.environ.keys()
+        self.app = (
+            applications.acquire(self.settings) if self.is_lent else secretsvc.main({}, **self.settings)
+        )
         self.others: list[Service] = []
 
     @property
@@ -216,7 +129,7 @@ class Service:
 
     def close(self) -> None:
         if self.is_lent:
-            applications.take_back(self.app, self.settings)
+            applications.release(self.app, self.settings)
         else:
             with suppress(ServerMisconfigured):
                 self.engine.dispose()
@@ -226,7 +139,7 @@ class Service:
     def restarted(self, **settings: str | None) -> Service:
         """Another process, so to say, over the same database; a setting that is None is left out."""
         mine = {name.removeprefix("secretsvc.").upper(): value for name, value in self.settings.items()}
-        lent = bool(settings) and settings.keys() <= _HARMLESS | _KEYS
+        lent = bool(settings) and settings.keys() <= _POOLED | _KEYS
         self.others.append(Service(self.url, self.issuer, lent=lent, **mine | settings))
         return self.others[-1]
 
@@ -240,8 +153,10 @@ class Service:
         return Client(self.app, None)
 
     def rows(self, table: Any, *conditions: Any) -> list[Any]:
+        """Rows in the order of the primary key: PostgreSQL moves a row that is updated."""
+        statement = select(table).where(*conditions).order_by(*table.primary_key.columns)
         with self.engine.connect() as connection:
-            return list(connection.execute(select(table).where(*conditions)).mappings())
+            return list(connection.execute(statement).mappings())
 
     def audit(self, action: str | None = None) -> list[Any]:
         """Audit rows, oldest first."""
@@ -353,7 +268,7 @@ class Furniture:
             for table in _tables(service)
         ]
         service.close()
-        _let_go(service.app)
+        dispose_engine(service.app)
         databases.drop(url)
 
     def put_into(self, service: Service) -> Client:

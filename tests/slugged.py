@@ -27,7 +27,7 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.groups import domain as groups
 from secretsvc.home.domain import page_search
 from secretsvc.kernel.authorization import Role, ScopePath
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects import domain as projects
 from secretsvc.secrets.domain import (
     copies,
@@ -56,7 +56,7 @@ class Scene(NamedTuple):
     `other` is an environment of another project, which the caller may write to.
     """
 
-    call: Call
+    call: UseCaseContext
     project: ScopePath
     environment: ScopePath
     other: ScopePath
@@ -170,7 +170,6 @@ USES: dict[Callable[..., Any], list[Use]] = {
     ],
     writes.rename_secret: [at_environment(writes.rename_secret, **RENAMING, **WHY)],
     writes.rollback_secret: [at_environment(writes.rollback_secret, "KEY", 1, **WHY)],
-    history.list_state: [at_environment(history.list_state, 1)],
     history.reveal_version: [at_environment(history.reveal_version, "KEY", 1, **WHY)],
     history.list_revisions: [at_environment(history.list_revisions, 10)],
     history.deleted_keys: [at_environment(history.deleted_keys, 10)],
@@ -193,7 +192,7 @@ USES: dict[Callable[..., Any], list[Use]] = {
     editor.editor_state: [at_environment(editor.editor_state)],
     editor.written_since: [at_environment(editor.written_since, 0)],
     reads.revision_if_known: [at_environment(reads.revision_if_known, lambda rev: True)],
-    reads.list_secrets: [at_environment(reads.list_secrets)],
+    reads.list_secrets: [at_environment(reads.list_secrets), at_environment(reads.list_secrets, 1)],
     reads.reveal_secret: [at_environment(reads.reveal_secret, "KEY", **WHY)],
     reads.reveal_secrets: [at_environment(reads.reveal_secrets, "why")],
     reads.secret_versions: [at_environment(reads.secret_versions, "KEY")],
@@ -238,7 +237,7 @@ def _takes_slug(function: Callable[..., Any]) -> bool:
 
 
 def _holds_slug(hint: Any) -> bool:
-    if hint is Call:
+    if hint is UseCaseContext:
         return False
     if hint is ScopePath or any(map(_holds_slug, typing.get_args(hint))):
         return True

@@ -8,7 +8,8 @@ from functools import partial
 
 from sqlalchemy import Connection, Engine, event
 
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
+from secretsvc.kernel.transaction_mode import Mode
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import signal
 
 from secretsvc_client import terminal
+from secretsvc_client.program_errors import not_started
 from secretsvc_client.signals import Signals, blocked
 
 #: Variables that name the process which systemd started. After an exec that would be the command.
@@ -35,8 +36,6 @@ class Child:
         with open(reader, "rb") as file:
             problem = file.read()
         if problem:
-            from secretsvc_client.commands.run import not_started
-
             raise not_started(self._program, OSError(int(problem), os.strerror(int(problem))))
 
     def _become(self, environment: dict[bytes, bytes], writer: int, *, is_foreground: bool) -> None:

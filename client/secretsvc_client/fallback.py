@@ -12,7 +12,6 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from secretsvc_client import output
 from secretsvc_client.api import Json, Service
@@ -20,10 +19,8 @@ from secretsvc_client.destination import write_to
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
 from secretsvc_client.grammar import printable
 from secretsvc_client.origins import origin_of
+from secretsvc_client.selection import Selection, State
 from secretsvc_client.settings import Settings
-
-if TYPE_CHECKING:
-    from secretsvc_client.commands.run import Selection, State
 
 _MAGIC = b"secretsvc-fallback 1\n"
 _NONCE, _KEY = 12, 32
@@ -91,8 +88,6 @@ class Fallback:
             _remove(os.path.realpath(self.path))
 
     def _instead(self, selection: Selection, failure: Unreachable) -> State:
-        from secretsvc_client.commands.run import State
-
         kept = self._opened()
         if kept is None:
             raise failure

@@ -14,16 +14,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from secretsvc_client import output
 from secretsvc_client.api import Service, text
+from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
-
-if TYPE_CHECKING:
-    from secretsvc_client.cli import Call
-    from secretsvc_client.commands.run import Selection, State
-    from secretsvc_client.fallback import Fallback
+from secretsvc_client.fallback import Fallback
+from secretsvc_client.selection import Selection, State
 
 #: Of the interval, either way.
 _JITTER = 0.2

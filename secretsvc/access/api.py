@@ -42,7 +42,7 @@ def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.Gran
 def create_grant(context: Grants, request: ServiceRequest) -> granting.GrantRow:
     """`POST /grants`."""
     body = request.body_values
-    granted = domain.grant_to_identity(request.call, body["identity_id"], terms_of(body))
+    granted = domain.grant_to_identity(request.call, body["identity_id"], validated_terms(body))
     return created_at(request, context, granted.id, granted)
 
 
@@ -93,7 +93,7 @@ def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unkno
     return Items(unknown.unknown_identities(request.call))
 
 
-def terms_of(body: Values) -> Terms:
+def validated_terms(body: Values) -> Terms:
     """The terms in a validated body of either kind of grant."""
     scope = ScopePath(body.get("project"), body.get("environment"))
     return Terms(scope, Role(body["role"]), body["expires_at"])

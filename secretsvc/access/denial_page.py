@@ -22,7 +22,7 @@ def explained(request: ServiceRequest, at: ScopePath, needed: Role) -> DenialDet
     ):
         return None
     with read_transaction(request.registry.database.engine) as connection:
-        own = replace(call, connect=lambda: connection, denials=[])
+        own = replace(call, connect=lambda _mode: connection, denials=[])
         return explain_refusal(own, at, needed)
 
 

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import RowMapping, select
 
 from secretsvc.audit.rules.records import DENIED, SUCCESS
-from secretsvc.audit.rules.scope import AuditScope, audit_scope, environments_of
+from secretsvc.audit.rules.scope import AuditScope, audit_scope, environment_ids
 from secretsvc.auditlog.rules.activity import Activity, count_activity
 from secretsvc.auditlog.rules.names import Names, id_in, look_up
 from secretsvc.auditlog.rules.selection import AuditFilter, take_rows, take_sealed
@@ -24,7 +24,7 @@ from secretsvc.authorization.rules.denial_lookup import note_denial_of_any, reco
 from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath, decide, decide_row
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.kernel.schema_annotations import Count, Cursor, KindText, Subject, Time, Word, one_of, text
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.rules.positions import START, SealedLog, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 
@@ -99,7 +99,7 @@ class AuditBrowse:
     activity: Activity
 
 
-def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
+def read_audit(call: UseCaseContext, asked: AuditFilter) -> AuditPage:
     """A page of what the caller may audit (specification, "Audit").
 
     Raises `NotFound` for a project or environment that is absent or that the caller may not audit, and
@@ -112,7 +112,7 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
     return AuditPage(items, str(items[-1].id) if more else None)
 
 
-def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
+def read_sealed(call: UseCaseContext, asked: AuditFilter) -> AuditPage:
     """As `read_audit`, of sealed records by their index, from the cursor on (contract 7.4).
 
     A page looks at `WINDOW` positions at most, so it may end before its limit, or be empty, before the end of
@@ -151,18 +151,18 @@ def _first(log: SealedLog, cursor: UUID | None) -> int:
         return -1
 
 
-def _sees_positions(call: Call) -> bool:
+def _sees_positions(call: UseCaseContext) -> bool:
     """Gaps would tell others of records that they may not see."""
     return decide(call.snapshot, GLOBAL) is Role.ADMIN
 
 
-def _placed(call: Call, rows: list[RowMapping]) -> list[AuditRecord]:
+def _placed(call: UseCaseContext, rows: list[RowMapping]) -> list[AuditRecord]:
     """The records with their indexes, if the caller may know them; that takes one statement."""
     indices = positions_of(call.connection, [row["id"] for row in rows]) if _sees_positions(call) else {}
     return [replace(_record(row), index=indices.get(row["id"])) for row in rows]
 
 
-def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
+def export_audit(call: UseCaseContext, asked: AuditFilter) -> list[AuditRecord]:
     """What the caller may audit of what is asked for, newest first.
 
     It ends before the record that is more than `EXPORTED`, or whose detail makes more than `DETAILS`.
@@ -179,7 +179,7 @@ def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
     return found
 
 
-def _pages(call: Call, reach: AuditScope, asked: AuditFilter) -> Iterator[list[RowMapping]]:
+def _pages(call: UseCaseContext, reach: AuditScope, asked: AuditFilter) -> Iterator[list[RowMapping]]:
     more = True
     while more:
         rows, more = take_rows(call, reach, asked)
@@ -187,7 +187,7 @@ def _pages(call: Call, reach: AuditScope, asked: AuditFilter) -> Iterator[list[R
         asked = replace(asked, cursor=rows[-1]["id"] if rows else None)
 
 
-def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
+def browse_audit(call: UseCaseContext, asked: AuditFilter) -> AuditBrowse:
     """As `read_audit`, with what people want around the rows; three statements beside those of the reach."""
     assert_admin_somewhere(call)
     reach = _reach(call, asked)
@@ -203,7 +203,7 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
     )
 
 
-def recent_audit(call: Call, asked: AuditFilter) -> AuditExcerpt:
+def recent_audit(call: UseCaseContext, asked: AuditFilter) -> AuditExcerpt:
     """The newest of what is asked for, as `read_audit`; two statements beside those of the reach."""
     assert_admin_somewhere(call)
     rows, _ = take_rows(call, _reach(call, asked), asked)
@@ -211,7 +211,7 @@ def recent_audit(call: Call, asked: AuditFilter) -> AuditExcerpt:
     return AuditExcerpt(items, _names(call, items))
 
 
-def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> Names:
+def _names(call: UseCaseContext, items: list[AuditRecord], *, with_seal: bool = False) -> Names:
     scopes = {one for item in items for one in (item.project_id, item.environment_id) if one is not None}
     actors = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
     details = [item.detail for item in items if isinstance(item.detail, dict)]
@@ -222,7 +222,7 @@ def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> 
     return look_up(call, scopes, actors | identities, groups, with_seal=with_seal)
 
 
-def _reach(call: Call, asked: AuditFilter) -> AuditScope:
+def _reach(call: UseCaseContext, asked: AuditFilter) -> AuditScope:
     missing = [name for name in ("project", "environment") if getattr(asked, name) is None]
     if asked.key is not None and missing:
         raise ValidationFailed(
@@ -237,7 +237,7 @@ def _reach(call: Call, asked: AuditFilter) -> AuditScope:
     return audit_scope(call)
 
 
-def _project_reach(call: Call, slug: str) -> AuditScope:
+def _project_reach(call: UseCaseContext, slug: str) -> AuditScope:
     if decide(call.snapshot, ScopePath(slug)) is not Role.ADMIN:
         record_denial(call, "access.denied", ScopePath(slug))
         raise NotFound(PROJECT_NOT_FOUND)
@@ -245,10 +245,10 @@ def _project_reach(call: Call, slug: str) -> AuditScope:
     # The slug may have changed hands since the snapshot.
     if found is None or decide_row(call.snapshot, found) is not Role.ADMIN:
         raise NotFound(PROJECT_NOT_FOUND)
-    return AuditScope(False, frozenset({found}), environments_of(call, {found}))
+    return AuditScope(False, frozenset({found}), environment_ids(call, {found}))
 
 
-def _environment_reach(call: Call, project_slug: str, slug: str) -> AuditScope:
+def _environment_reach(call: UseCaseContext, project_slug: str, slug: str) -> AuditScope:
     at = ScopePath(project_slug, slug)
     if decide(call.snapshot, at) is not Role.ADMIN:
         record_denial(call, "access.denied", at)
@@ -261,7 +261,7 @@ def _environment_reach(call: Call, project_slug: str, slug: str) -> AuditScope:
     return AuditScope(False, environments=frozenset({found.id}))
 
 
-def _environments_reach(call: Call, slug: str) -> AuditScope:
+def _environments_reach(call: UseCaseContext, slug: str) -> AuditScope:
     """Every environment of that slug that the caller may audit."""
     own, named = audit_scope(call), select(environment.c.id).where(environment.c.slug == slug)
     if not own.everything:

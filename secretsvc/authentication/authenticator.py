@@ -12,7 +12,7 @@ from secretsvc.authentication.assertions import AssertionVerifier, TokenRejected
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.rate_limit import MissingLibraryError, RateLimiter
-from secretsvc.authentication.service_tokens import ServiceToken, digest_of, is_service_token
+from secretsvc.authentication.service_tokens import ServiceToken, is_service_token, token_digest
 from secretsvc.authentication.unverified_claims import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
@@ -70,7 +70,7 @@ class Authenticator:
         if not self.settings.service_tokens:
             raise TokenRejected(RejectionReason.TOKENS_OFF)
         try:
-            return ServiceToken(digest_of(token))
+            return ServiceToken(token_digest(token))
         except ValueError:
             raise TokenRejected(RejectionReason.CHECKSUM) from None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from secretsvc.authentication.assertions import AssertionVerifier, TokenRejected, Verified, without_scheme
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.authentication.service_tokens import digest_of, is_service_token, prefix_of
+from secretsvc.authentication.service_tokens import is_service_token, prefix_of, token_digest
 from secretsvc.authentication.unverified_claims import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
@@ -75,7 +75,7 @@ def _service_token(settings: Settings, token: str) -> Explanation:
     if not settings.service_tokens:
         raise TokenRejected(RejectionReason.TOKENS_OFF)
     try:
-        digest_of(token)
+        token_digest(token)
     except ValueError:
         raise TokenRejected(RejectionReason.CHECKSUM) from None
     whose = (

@@ -18,7 +18,7 @@ from secretsvc.kernel.errors import (
     ServerMisconfigured,
     Unauthenticated,
 )
-from secretsvc.kernel.rejections import MEMBERS, facts
+from secretsvc.kernel.rejections import MEMBERS, claimed_facts
 
 log = logging.getLogger(__name__)
 
@@ -244,7 +244,7 @@ class KeyCache:
             log.warning(
                 "%s's keys: different keys have one kid, and each is tried: %s",
                 self._issuer_label,
-                facts({"kid": new}),
+                claimed_facts({"kid": new}),
             )
 
     def _load_file(self) -> None:

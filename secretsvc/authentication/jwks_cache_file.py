@@ -26,7 +26,7 @@ class UnusableKeyFile(ValueError):
     """The file of `ACCESS_JWKS_CACHE` cannot be used; the text says why."""
 
 
-class Kept(NamedTuple):
+class CachedKeySet(NamedTuple):
     """A set, and the seconds since the source was last seen to have it."""
 
     set: KeySet
@@ -42,7 +42,7 @@ class KeyFile:
     def __init__(self, path: Path, url: str) -> None:
         self._path, self._url = path, url
 
-    def load(self, algorithms: Collection[str], life: float) -> Kept | None:
+    def load(self, algorithms: Collection[str], life: float) -> CachedKeySet | None:
         """Return the set, None without a file; `life` is in seconds. Raises `UnusableKeyFile`."""
         try:
             with self._path.open("rb") as file:
@@ -51,7 +51,9 @@ class KeyFile:
             seen = found["seen_at"]
             if not isinstance(seen, (int, float)) or found["url"] != self._url:
                 raise ValueError("of another source")
-            kept = Kept(usable_keys(json.dumps(found["jwks"]).encode(), algorithms), time.time() - seen)
+            kept = CachedKeySet(
+                usable_keys(json.dumps(found["jwks"]).encode(), algorithms), time.time() - seen
+            )
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, RecursionError) as error:

@@ -43,7 +43,7 @@ def prefix_of(token: str) -> str:
     return token[:PREFIX_LENGTH]
 
 
-def digest_of(token: str) -> bytes:
+def token_digest(token: str) -> bytes:
     """What is stored of a token: its SHA-256. Raises ValueError for a wrong form or checksum."""
     found = _FORM.fullmatch(token)
     if found is None or found[2] != _checksum(found[1]):

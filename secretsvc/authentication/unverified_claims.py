@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secretsvc.authentication.assertions import MAX_LENGTH
 from secretsvc.authentication.jose import segment_object
-from secretsvc.kernel.rejections import facts
+from secretsvc.kernel.rejections import claimed_facts
 
 
 def unverified_facts(token: str) -> str:
@@ -17,7 +17,7 @@ def unverified_facts(token: str) -> str:
     header, payload, _ = token.split(".")
     claims = _object(payload)
     times = {name: claims.get(name) for name in ("exp", "nbf", "iat")}
-    return facts(
+    return claimed_facts(
         {
             "kid": _object(header).get("kid"),
             "claims": list(claims),

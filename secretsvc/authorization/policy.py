@@ -14,7 +14,7 @@ from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Forbidden
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest, View, call_of
 from secretsvc.web.tree import Node
@@ -56,7 +56,7 @@ class GrantPolicy:
         return []
 
 
-def _refuse(call: Call, permission: str, at: ScopePath) -> None:
+def _refuse(call: UseCaseContext, permission: str, at: ScopePath) -> None:
     """Raises as the rules do, where a view is not permitted: they know 403 from 404, and note the denial."""
     if permission == ADMIN_SOMEWHERE:
         assert_admin_somewhere(call)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
-from weakref import proxy
 
 from limits import RateLimitItem
 from pyramid.response import Response
@@ -14,11 +12,10 @@ from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.authorization.rules.admission import IdentityAdmission
 from secretsvc.authorization.rules.last_admin import admin_exists
 from secretsvc.authorization.rules.origins import OtherIssuer
-from secretsvc.db.engine import Mode
 from secretsvc.db.session import Session
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import PayloadTooLarge
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest
@@ -38,20 +35,18 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         session = database.session(request.tm)
         found = partial(authenticator.judge_bearer, request_id=request.request_id)
         admission = IdentityAdmission(session, settings, request.client_address)
-        # Held by its own call, each request would wait for the garbage collector, with the values in it.
-        known = cast(ServiceRequest, proxy(request))
         try:
             actor, snapshot = admission.admit(proven, now, request.request_id, found)
         except OtherIssuer as refusal:
             authenticator.note(refusal, request.environ, request.request_id)
             raise
-        request.call = Call(
+        request.call = UseCaseContext(
             actor,
             snapshot,
             now,
             request.request_id,
             settings,
-            connect=lambda: session.connection(_mode(known)),
+            connect=session.connection,
             abandon=session.restart,
             load_ring=registry.load_ring,
             admission=registry.plaintext_budget.admission(actor.identity_id),
@@ -70,18 +65,6 @@ def _count(
     authenticator: Authenticator, session: Session, limit: RateLimitItem, amount: int, names: tuple[str, ...]
 ) -> None:
     session.when_undone(authenticator.counter.take(limit, amount, *names))
-
-
-def _mode(request: ServiceRequest) -> Mode:
-    if request.call.single_read:
-        return Mode.AUTOCOMMIT
-    if request.call.read_only:
-        return Mode.SNAPSHOT
-    if request.method not in SAFE_METHODS:
-        return Mode.WRITE
-    if request.operation.single_statement:
-        return Mode.AUTOCOMMIT
-    return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 
 def _check_body(request: ServiceRequest, limit: int) -> None:

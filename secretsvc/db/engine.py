@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from secretsvc.db.sqlite_write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
 from secretsvc.db.supported import require_supported
 from secretsvc.db.unresponsive import ANSWER_SECONDS, OutageDetector
 from secretsvc.kernel.database_timer import database_time
+from secretsvc.kernel.transaction_mode import Mode
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,33 +53,15 @@ POOL_SIZE, TIMEOUT_SECONDS = 8, 10
 _MODE = "secretsvc_mode"
 _LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
-COMMIT_STATEMENTS = "secretsvc_deferred"
-BATCH_STATEMENTS = "secretsvc_collected"
 # And of an engine, in its options.
 _SILENCE = "secretsvc_silence"
 
 
-class Mode(Enum):
-    """What a connection is for: the statements that begin its transaction, and whether it writes.
-
-    `SNAPSHOT` is REPEATABLE READ on PostgreSQL, so that an export's values match its revision; reads on
-    SQLite are always snapshots. `REVEAL` is the same and writes the audit record of what was read.
-    `AUTOCOMMIT` is for a single statement.
-    """
-
-    AUTOCOMMIT = ("", "", False)
-    READ = ("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED", False)
-    SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", False)
-    REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ", True)
-    WRITE = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED", True)
-
-    def __init__(self, sqlite: str, postgresql: str, writes: bool) -> None:
-        self.beginnings = {"sqlite": sqlite, "postgresql": postgresql}
-        self.writes = writes
-
-
 def set_mode(connection: Connection, mode: Mode) -> Connection:
     """The connection, whose next transaction will be begun in that mode."""
+    if mode_of(connection) is Mode.AUTOCOMMIT and connection.in_transaction():
+        # SQLAlchemy counts a statement as the beginning of a transaction, though no BEGIN was sent.
+        connection.commit()
     connection.info[_MODE] = mode
     return connection
 
@@ -178,7 +160,6 @@ def _undo(dbapi_connection: DBAPIConnection, _record: object, _state: object) ->
 def _forget(_connection: object, record: ConnectionPoolEntry) -> None:
     """Resets what one use of a connection has set."""
     record.info.pop(_MODE, None)
-    record.info.pop(COMMIT_STATEMENTS, None)
 
 
 def _notice_silence(engine: Engine, answer_seconds: float | None, level: int) -> None:

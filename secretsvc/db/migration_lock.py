@@ -11,8 +11,9 @@ from contextlib import ExitStack, contextmanager
 
 from sqlalchemy import Engine, text
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.db.sqlite_files import MIGRATING, file_of, open_private
+from secretsvc.kernel.transaction_mode import Mode
 
 log = logging.getLogger(__name__)
 

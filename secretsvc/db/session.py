@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, event
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.engine import (
-    COMMIT_STATEMENTS,
-    Mode,
-    acquire_write_lock,
-    connect,
-    make_engine,
-    mode_of,
-    set_mode,
-)
+from secretsvc.db.engine import connect, make_engine, mode_of, set_mode
 from secretsvc.db.error_mapping import committing
-from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.sqlite_queue import SqliteQueue
 from secretsvc.db.unresponsive import ASK_SECONDS
 from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.transaction_mode import Mode
 
 if TYPE_CHECKING:
     from transaction import TransactionManager
@@ -35,7 +26,6 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._turn = SqliteQueue()
 
     @cached_property
     def engine(self) -> Engine:
@@ -55,8 +45,7 @@ class Database:
 
     def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""
-        engine = self.engine
-        return Session(engine, manager, self._turn if engine.dialect.name == "sqlite" else None)
+        return Session(self.engine, manager)
 
 
 class Session:
@@ -67,12 +56,10 @@ class Session:
 
     twophase = expire_on_commit = False
 
-    def __init__(self, engine: Engine, manager: TransactionManager, turn: SqliteQueue | None = None) -> None:
-        self.engine, self._manager, self._turn = engine, manager, turn
+    def __init__(self, engine: Engine, manager: TransactionManager) -> None:
+        self.engine, self._manager = engine, manager
         self._connection: Connection | None = None
-        self._end_turn: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
-        self._deferred: list[tuple[Prepared, Mapping[str, object]]] = []
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
@@ -80,11 +67,7 @@ class Session:
 
     def _connected(self) -> Connection:
         try:
-            if self._turn is not None:
-                with database_time():
-                    self._end_turn = self._turn.take()
             made = self._connection = connect(self.engine)
-            made.info[COMMIT_STATEMENTS] = self._deferred = []
             # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
         except BaseException:
@@ -109,49 +92,20 @@ class Session:
         """Nothing is left to be executed."""
 
     def commit(self) -> None:
-        """Commits what was begun, after what was deferred to it; if that fails, nothing is.
-
-        Where nothing was begun, a single statement is a transaction by itself. Raises `Internal` where the
-        answer was lost of what may have been done (contract 8.1).
-        """
-        connection, deferred = self._connection, self._deferred
+        """Commits what was begun. Raises `Internal` where its answer was lost (contract 8.1)."""
+        connection = self._connection
         if connection is None:
             return
-        is_alone = len(deferred) == 1 and mode_of(connection) is Mode.AUTOCOMMIT
-        with database_time():
-            if is_alone:
-                acquire_write_lock(connection)
-            elif deferred and mode_of(connection) is Mode.AUTOCOMMIT:
-                set_mode(connection, Mode.WRITE)
-            if not is_alone:
-                _run(connection, deferred)
-            with committing(writes=is_alone or mode_of(connection).writes):
-                if is_alone:
-                    _run(connection, deferred)
-                connection.commit()
+        with database_time(), committing(writes=mode_of(connection).writes):
+            connection.commit()
         self._undo.clear()
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""
         connection, self._connection = self._connection, None
-        end_turn, self._end_turn = self._end_turn, None
         try:
             while self._undo:
                 self._undo.pop()()
         finally:
-            _end(connection, end_turn)
-
-
-def _end(connection: Connection | None, end_turn: Callable[[], None] | None) -> None:
-    try:
-        if connection is not None:
-            connection.close()
-    finally:
-        # The next one takes the connection that was just given back.
-        if end_turn is not None:
-            end_turn()
-
-
-def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, object]]]) -> None:
-    for prepared, parameters in deferred:
-        prepared.run(connection, parameters)
+            if connection is not None:
+                connection.close()

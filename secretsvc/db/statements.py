@@ -34,11 +34,9 @@ from sqlalchemy.exc import IntegrityError
 from secretsvc.db.constraint_errors import is_duplicate, is_orphan
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import driver_cursor
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.row_parameters import array_literal, rows_table
 from secretsvc.db.statement_batch import BoundStatement
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
 
 Rows = Sequence[Mapping[str, object]]
@@ -46,10 +44,7 @@ Form = TypeVar("Form")
 
 
 class PerDialect(dict[str, Form]):
-    """The forms that a statement has, by a dialect's name; each is made when it is first asked for.
-
-    To make all of both databases took a twenty-fifth of a start.
-    """
+    """The forms that a statement has, by a dialect's name; each is made when it is first asked for."""
 
     def __init__(self, make: Callable[[str], Form]) -> None:
         super().__init__()
@@ -137,19 +132,12 @@ def has_text(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
 
 def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
     """Inserts rows that have the same columns; PostgreSQL copies in what is more than one (decision 0020)."""
-    names = tuple(rows[0])
-    if len(rows) == 1:
-        insertion, row = insertion_of(table, rows[0])
-        insertion.run(connection, row)
-        return
-    if connection.dialect.name == "sqlite":
-        _insert_of(table, names).run_many(connection, {name: [row[name] for row in rows] for name in names})
-        return
-    if not flags.ENABLED:
+    if len(rows) == 1 or connection.dialect.name == "sqlite" or not flags.ENABLED:
         connection.execute(insert(table), rows)
         return
+    names = tuple(rows[0])
     text = f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
-    with database_time(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
+    with driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])
@@ -163,29 +151,24 @@ def update_many(
     `kept` names a column that stays as it is in rows whose second column, a boolean, is now set.
     """
     names = tuple(rows[0])
-    if len(rows) == 1:
-        change, row = change_of(table, rows[0], kept=kept)
-        change.run(connection, row)
-        return
-    columns = {f"new_{name}": [row[name] for row in rows] for name in names}
-    if connection.dialect.name == "sqlite":
-        _update_by_id(table, names, kept, by_arrays=False).run_many(connection, columns)
+    by_arrays = len(rows) > 1 and connection.dialect.name != "sqlite"
+    statement = _update_by_id(table, names, kept, by_arrays=by_arrays)
+    if by_arrays:
+        arrays = {f"new_{name}": array_literal(row[name] for row in rows) for name in names}
+        connection.execute(statement, arrays)
     else:
-        arrays = {name: array_literal(values) for name, values in columns.items()}
-        _update_by_id(table, names, kept, by_arrays=True).run(connection, arrays)
+        connection.execute(statement, [_renamed(row) for row in rows])
 
 
-def insertion_of(table: Table, row: Mapping[str, object]) -> BoundStatement:
-    """What inserts a row."""
-    return _insert_of(table, tuple(row)), row
-
-
-def change_of(
+def update_of(
     table: Table, row: Mapping[str, object], *, kept: tuple[str, str] | None = None
 ) -> BoundStatement:
-    """What changes a row as `update_many` does."""
-    new = {f"new_{name}": value for name, value in row.items()}
-    return _update_by_id(table, tuple(row), kept, by_arrays=False), new
+    """The statement by which `update_many` would change one row."""
+    return _update_by_id(table, tuple(row), kept, by_arrays=False), _renamed(row)
+
+
+def _renamed(row: Mapping[str, object]) -> dict[str, object]:
+    return {f"new_{name}": value for name, value in row.items()}
 
 
 def in_parameter(column: Expression, name: str, dialect_name: str) -> ColumnElement[bool]:
@@ -229,14 +212,9 @@ def _type_name(column: Expression, connection: Connection) -> str:
 
 
 @lru_cache(maxsize=64)
-def _insert_of(table: Table, names: tuple[str, ...]) -> Prepared:
-    return Prepared(insert(table), names)
-
-
-@lru_cache(maxsize=64)
 def _update_by_id(
     table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, *, by_arrays: bool
-) -> Prepared:
+) -> Update:
     new: dict[str, Expression]
     if by_arrays:
         _, columns = rows_table("postgresql", **{f"new_{name}": table.c[name].type for name in names})
@@ -247,4 +225,4 @@ def _update_by_id(
     if kept is not None:
         name, flag = kept
         values[name] = case((new[flag], table.c[name]), else_=new[name])
-    return Prepared(update(table).where(table.c.id == new["id"]).values(values))
+    return update(table).where(table.c.id == new["id"]).values(values)

@@ -20,7 +20,7 @@ from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import SecretsvcError
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.error_logging import cause_of, location_of
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
@@ -38,17 +38,17 @@ def registry_of(ini: str) -> Registry:
 
 
 @contextmanager
-def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
+def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[UseCaseContext]:
     """A call of the system, in a short transaction of its own that may write or only reads."""
     begin = write_transaction if writes else read_transaction
     with begin(registry.database.engine) as connection:
-        yield Call(
+        yield UseCaseContext(
             SYSTEM,
             SYSTEM_GRANTS,
             now_ms(),
             new_request_id(),
             registry.service_settings,
-            connect=lambda: connection,
+            connect=lambda _mode: connection,
             abandon=connection.rollback,
             load_ring=registry.load_ring,
         )

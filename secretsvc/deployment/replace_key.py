@@ -29,7 +29,7 @@ def replace_key(ini: str) -> None:
         sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
         engine = registry.database.engine
         audit.seal_all(engine, sealing)
-        done = key_replacement.replace_key(engine, sealing, new_request_id())
+        done = key_replacement.replace_signing_key(engine, sealing, new_request_id())
         audit.seal_all(engine, sealing)
     click.echo(f"The log is signed by another key after its first {done.at.size} records. Keep it:", err=True)
     click.echo(done.new.text)

@@ -10,7 +10,11 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
-from secretsvc.exposure.rules.exposed_environments import MetEnvironment, environments_met_in, keys_of
+from secretsvc.exposure.rules.exposed_environments import (
+    CandidateEnvironment,
+    candidate_environments,
+    keys_of,
+)
 from secretsvc.exposure.rules.exposed_versions import (
     ExposedVersion,
     PastExports,
@@ -23,7 +27,7 @@ from secretsvc.identity.rules import COLUMNS, IDENTITY_NOT_FOUND, IdentityRow
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.identifiers import SECRET_KEY_LENGTH, SLUG_LENGTH
 from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, Slug, Time, text
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.models import audit_pruned
 from secretsvc.tables.identities import identity
 
@@ -76,12 +80,12 @@ class Chosen(NamedTuple):
     The windows are by their secrets, each with its environment and key.
     """
 
-    windows: dict[int, tuple[MetEnvironment, str, VersionRange]]
+    windows: dict[int, tuple[CandidateEnvironment, str, VersionRange]]
     end: Position | None
 
 
 def exposure_of(
-    call: Call, identity_id: UUID, limit: int, cursor: tuple[str, str, str, int] | None = None
+    call: UseCaseContext, identity_id: UUID, limit: int, cursor: tuple[str, str, str, int] | None = None
 ) -> Exposure:
     """The values that an identity was given or wrote, at the environments that the caller administers.
 
@@ -104,7 +108,7 @@ def exposure_of(
     return Exposure(whose, complete_since, items[:limit], "/".join(map(str, end)))
 
 
-def _found(call: Call, identity_id: UUID) -> tuple[IdentityRow, int | None]:
+def _found(call: UseCaseContext, identity_id: UUID) -> tuple[IdentityRow, int | None]:
     """The identity, and since when the log is whole; one statement."""
     row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
     if row is None:
@@ -114,8 +118,8 @@ def _found(call: Call, identity_id: UUID) -> tuple[IdentityRow, int | None]:
     return IdentityRow(**fields), complete_since
 
 
-def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
-    environments = environments_met_in(
+def _choose(call: UseCaseContext, identity_id: UUID, start: Position) -> Chosen:
+    environments = candidate_environments(
         call, identity_id, start[:2], ENVIRONMENTS + 1, inside=start.key != END
     )
     if not environments:
@@ -127,7 +131,7 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
         if len(environments) > ENVIRONMENTS
         else None
     )
-    windows: dict[int, tuple[MetEnvironment, str, VersionRange]] = {}
+    windows: dict[int, tuple[CandidateEnvironment, str, VersionRange]] = {}
     for number, one in enumerate(keys):
         after = start.version if at_start and one.at == 0 and one.key == start.key else 0
         if after >= one.version:
@@ -140,11 +144,13 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
     return Chosen(windows, end)
 
 
-def _slugs(within: MetEnvironment) -> tuple[str, str]:
+def _slugs(within: CandidateEnvironment) -> tuple[str, str]:
     return within.project, within.environment
 
 
-def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> tuple[list[Exposed], Position | None]:
+def _exposed(
+    call: UseCaseContext, identity_id: UUID, chosen: Chosen
+) -> tuple[list[Exposed], Position | None]:
     """The values among the windows, each at its newest version of a key, and where the next pass begins."""
     windows = [window for *_, window in chosen.windows.values()]
     candidates, last = candidates_in(call, identity_id, windows, VERSIONS)

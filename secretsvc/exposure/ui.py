@@ -8,7 +8,7 @@ from operator import attrgetter
 from secretsvc.exposure import domain, schemas
 from secretsvc.identity.resources import Identity
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.query import parse_query
+from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
@@ -27,11 +27,21 @@ def exposure_page(context: Identity, request: ServiceRequest) -> object:
     everything = asked.get("show") == "all"
     in_force = [one for one in found.items if one.current]
     shown = found.items if everything else in_force
+    path = context.path(PAGES)
+    # Only then does the page say anything about all of them.
+    is_whole = "cursor" not in given and found.next_cursor is None
+    here = f"{path}/exposure"
     return {
         "exposure": found,
-        # Only then does the page say anything about all of them.
-        "whole": "cursor" not in given and found.next_cursor is None,
-        "path": context.path(PAGES),
+        "whole": is_whole,
+        "path": path,
+        "segments": [
+            (label, with_query(here, asked, show=show), number if is_whole else None, is_current, kind)
+            for label, show, number, is_current, kind in (
+                ("Still in force", None, len(in_force), not everything, "warn"),
+                ("All", "all", len(found.items), everything, ""),
+            )
+        ],
         "everything": everything,
         "in_force": len(in_force),
         "environments": [

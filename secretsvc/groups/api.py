@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secretsvc.access.api import terms_of
+from secretsvc.access.api import validated_terms
 from secretsvc.access.rules.grants import GrantRow
 from secretsvc.access.schemas import UpdateGrantBody, create_group_grant_body
 from secretsvc.db.paging import Page, Window
@@ -137,7 +137,7 @@ def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[Gr
 )
 def create_group_grant(context: GroupGrants, request: ServiceRequest) -> GrantRow:
     """`POST /groups/{id}/grants`."""
-    terms = terms_of(request.body_values)
+    terms = validated_terms(request.body_values)
     granted = domain.grant_to_group(request.call, context.group_id, terms)
     return created_at(request, context, granted.id, granted)
 

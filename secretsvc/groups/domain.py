@@ -37,7 +37,7 @@ from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import ByDescription, changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import Description, Name, Slug, Time, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
@@ -58,7 +58,7 @@ class GroupRow(ByDescription):
     updated_at: Time
 
 
-def list_groups(call: Call, window: Window) -> Page[GroupRow]:
+def list_groups(call: UseCaseContext, window: Window) -> Page[GroupRow]:
     """Every group, oldest first."""
     assert_admin_somewhere(call)
     return page_of(call.connection, select(group), group.c.id, window, GroupRow)
@@ -75,7 +75,7 @@ class CountedGroup(GroupRow):
     grants: int
 
 
-def count_groups(call: Call, window: Window, containing: str = "") -> Page[CountedGroup]:
+def count_groups(call: UseCaseContext, window: Window, containing: str = "") -> Page[CountedGroup]:
     """Every group, oldest first, with how much there is of it; with a text, those whose name has it."""
     assert_admin_somewhere(call)
     members = select(func.count()).where(group_member.c.group_id == group.c.id).scalar_subquery()
@@ -87,7 +87,7 @@ def count_groups(call: Call, window: Window, containing: str = "") -> Page[Count
     return page_of(call.connection, statement, group.c.id, window, CountedGroup)
 
 
-def create_group(call: Call, *, slug: str, name: str, description: str | None = None) -> GroupRow:
+def create_group(call: UseCaseContext, *, slug: str, name: str, description: str | None = None) -> GroupRow:
     """A new group without members. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.ADMIN, GLOBAL)
     created = GroupRow(new_id(), slug, name, description, call.now, call.now)
@@ -96,14 +96,14 @@ def create_group(call: Call, *, slug: str, name: str, description: str | None = 
     return created
 
 
-def get_group(call: Call, group_id: UUID) -> GroupRow:
+def get_group(call: UseCaseContext, group_id: UUID) -> GroupRow:
     """One group."""
     assert_admin_somewhere(call)
     return _find_group(call, group_id)
 
 
 def update_group(
-    call: Call, group_id: UUID, changes: Mapping[str, object], seen: str | None = None
+    call: UseCaseContext, group_id: UUID, changes: Mapping[str, object], seen: str | None = None
 ) -> GroupRow:
     """Changes `name` and `description`; no changes are a no-op.
 
@@ -122,7 +122,7 @@ def update_group(
     return GroupRow(**row)
 
 
-def delete_group(call: Call, group_id: UUID) -> None:
+def delete_group(call: UseCaseContext, group_id: UUID) -> None:
     """Deletes a group with its memberships and grants. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
@@ -131,7 +131,7 @@ def delete_group(call: Call, group_id: UUID) -> None:
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
 
 
-def list_members(call: Call, group_id: UUID) -> list[IdentityRow]:
+def list_members(call: UseCaseContext, group_id: UUID) -> list[IdentityRow]:
     """The identities in a group, oldest first."""
     assert_admin_somewhere(call)
     _find_group(call, group_id)
@@ -144,7 +144,7 @@ def list_members(call: Call, group_id: UUID) -> list[IdentityRow]:
     return [IdentityRow(**row) for row in rows.mappings()]
 
 
-def add_member(call: Call, group_id: UUID, *, identity_id: UUID) -> IdentityRow:
+def add_member(call: UseCaseContext, group_id: UUID, *, identity_id: UUID) -> IdentityRow:
     """Adds an identity to a group. Raises `NotFound` for either, `Conflict` for a member."""
     assert_can(call, Role.ADMIN, GLOBAL)
     _find_group(call, group_id)
@@ -156,7 +156,7 @@ def add_member(call: Call, group_id: UUID, *, identity_id: UUID) -> IdentityRow:
     return member
 
 
-def remove_member(call: Call, group_id: UUID, *, identity_id: UUID) -> None:
+def remove_member(call: UseCaseContext, group_id: UUID, *, identity_id: UUID) -> None:
     """Removes an identity from a group. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     with last_admin_guard(call):
@@ -171,7 +171,7 @@ def remove_member(call: Call, group_id: UUID, *, identity_id: UUID) -> None:
     record(call, "group.member.remove", detail={"group_id": group_id, "identity_id": identity_id})
 
 
-def list_group_grants(call: Call, group_id: UUID) -> list[GrantRow]:
+def list_group_grants(call: UseCaseContext, group_id: UUID) -> list[GrantRow]:
     """A group's grants at scopes that the caller administers, oldest first (contract 3.7)."""
     assert_admin_somewhere(call)
     _find_group(call, group_id)
@@ -180,7 +180,7 @@ def list_group_grants(call: Call, group_id: UUID) -> list[GrantRow]:
     return [make_grant(**row) for row in rows]
 
 
-def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> GrantRow:
+def grant_to_group(call: UseCaseContext, group_id: UUID, terms: Terms) -> GrantRow:
     """Grants a role to a group. Raises `NotFound` for a group that is not there, `Conflict`."""
     assert_can(call, Role.ADMIN, terms.scope)
     _find_group(call, group_id)
@@ -188,7 +188,7 @@ def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> GrantRow:
 
 
 def update_group_grant(
-    call: Call, group_id: UUID, *, grant_id: UUID, changes: Mapping[str, object]
+    call: UseCaseContext, group_id: UUID, *, grant_id: UUID, changes: Mapping[str, object]
 ) -> GrantRow:
     """Changes a grant of this group (contract 5.10). Raises `NotFound` for a pair that does not match.
 
@@ -198,13 +198,13 @@ def update_group_grant(
     return change_grant(call, changes, grant_id, group_id)
 
 
-def delete_group_grant(call: Call, group_id: UUID, *, grant_id: UUID) -> None:
+def delete_group_grant(call: UseCaseContext, group_id: UUID, *, grant_id: UUID) -> None:
     """Removes a grant of this group. Raises `NotFound` for a pair that does not match, `LastAdmin`."""
     assert_admin_somewhere(call)
     remove_grant(call, find_grant(call, grant_id, group_id))
 
 
-def _find_group(call: Call, group_id: UUID) -> GroupRow:
+def _find_group(call: UseCaseContext, group_id: UUID) -> GroupRow:
     row = call.connection.execute(select(group).where(group.c.id == group_id)).mappings().first()
     if row is None:
         raise NotFound(GROUP_NOT_FOUND)

@@ -7,7 +7,7 @@ from functools import partial
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.rules.holders import GROUP, FoundHolder
 from secretsvc.access.ui import grant_panel
-from secretsvc.access.ui.grant_actions import add_grant_forms, chosen
+from secretsvc.access.ui.grant_actions import add_grant_forms, pressed_row
 from secretsvc.access.ui.grants import LIMIT, removing
 from secretsvc.db.paging import Window
 from secretsvc.groups import domain, schemas
@@ -95,11 +95,11 @@ def add_member(context: Group, request: ServiceRequest) -> object:
 
 def remove_member(context: Group, request: ServiceRequest) -> object:
     """Removes the chosen member."""
-    remove = partial(domain.remove_member, request.call, context.id, identity_id=chosen(request.form))
+    remove = partial(domain.remove_member, request.call, context.id, identity_id=pressed_row(request.form))
     return see_removed(context.path(PAGES), "member-removed", remove)
 
 
-def give_role(context: Group, request: ServiceRequest) -> object:
+def give_role_to_group(context: Group, request: ServiceRequest) -> object:
     """Gives the group a role."""
     return grant_panel.give(request, context.path(PAGES), FoundHolder(GROUP, "", context.id, ""))
 
@@ -132,7 +132,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(delete_group, name="delete", role=Role.ADMIN, rerender=group_page, **page)
     config.add_form(add_member, name="add-member", role=Role.ADMIN, rerender=group_page, **page)
     config.add_form(remove_member, name="remove-member", role=Role.ADMIN, rerender=group_page, **page)
-    config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, rerender=group_page, **page)
+    config.add_form(give_role_to_group, name="give", role=ADMIN_SOMEWHERE, rerender=group_page, **page)
     add_grant_forms(config, page, group_page, ADMIN_SOMEWHERE)
     config.add_flash_message("member-added", "The member was added.")
     config.add_flash_message("member-removed", "The member was removed.")

@@ -25,7 +25,7 @@ from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
@@ -51,12 +51,14 @@ class WhoAmI:
     global_role: Role | None
 
 
-def who_am_i(call: Call) -> WhoAmI:
+def who_am_i(call: UseCaseContext) -> WhoAmI:
     """The caller itself; open to any identity, the disabled too."""
     return WhoAmI(find_identity(call, call.actor.identity_id), call.snapshot.global_role)
 
 
-def list_identities(call: Call, window: Window, *, containing: str = "", show: str = "") -> Page[IdentityRow]:
+def list_identities(
+    call: UseCaseContext, window: Window, *, containing: str = "", show: str = ""
+) -> Page[IdentityRow]:
     """Everyone who ever came with a valid assertion or was announced, the first first.
 
     With a text, those whose subject or display name contains it, in capitals or not; `show` is one of
@@ -71,7 +73,7 @@ def list_identities(call: Call, window: Window, *, containing: str = "", show: s
     return page_of(call.connection, statement, identity.c.id, window, IdentityRow)
 
 
-def count_identities(call: Call) -> dict[str, int]:
+def count_identities(call: UseCaseContext) -> dict[str, int]:
     """How many there are, under "", and of each of `SEGMENTS`; one statement."""
     assert_admin_somewhere(call)
     kinds = [func.count().filter(condition).label(name) for name, condition in SEGMENTS.items()]
@@ -79,7 +81,9 @@ def count_identities(call: Call) -> dict[str, int]:
     return dict(zip(["", *SEGMENTS], row, strict=True))
 
 
-def announce_identity(call: Call, *, kind: str, subject: str, display_name: str | None = None) -> IdentityRow:
+def announce_identity(
+    call: UseCaseContext, *, kind: str, subject: str, display_name: str | None = None
+) -> IdentityRow:
     """An identity before its first visit, so that it can be granted something (contract 5.12).
 
     The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is
@@ -102,7 +106,7 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
 
 
 def update_identity(
-    call: Call, identity_id: UUID, changes: Mapping[str, object], seen: str | None = None
+    call: UseCaseContext, identity_id: UUID, changes: Mapping[str, object], seen: str | None = None
 ) -> IdentityRow:
     """Changes `display_name` and `disabled`; no changes are a no-op.
 
@@ -127,7 +131,7 @@ def update_identity(
     return updated
 
 
-def delete_identity(call: Call, identity_id: UUID) -> None:
+def delete_identity(call: UseCaseContext, identity_id: UUID) -> None:
     """Removes an identity that never signed in, with its grants, memberships and tokens (contract 17.2).
 
     Raises `NotFound`, `Conflict` for one that signed in, and `LastAdmin`.

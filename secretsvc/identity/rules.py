@@ -11,7 +11,7 @@ from secretsvc.kernel.display_names import WithNames, folded
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.fingerprints import fingerprint
 from secretsvc.kernel.schema_annotations import KindText, Name, Subject, Time, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.identities import identity
 
 IDENTITY_NOT_FOUND = "Identity not found."
@@ -36,7 +36,7 @@ class IdentityRow(WithNames):
         return fingerprint([self.display_name])
 
 
-def find_identity(call: Call, identity_id: UUID | None) -> IdentityRow:
+def find_identity(call: UseCaseContext, identity_id: UUID | None) -> IdentityRow:
     """One identity; None is nobody's. Raises `NotFound`; who may ask is the use case's affair."""
     row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
     if row is None:
@@ -44,7 +44,7 @@ def find_identity(call: Call, identity_id: UUID | None) -> IdentityRow:
     return IdentityRow(**row)
 
 
-def check_display_name(call: Call, name: object, subject: str) -> None:
+def check_display_name(call: UseCaseContext, name: object, subject: str) -> None:
     """Refuse a name that is another identity's subject, in capitals or not (contract 17.1).
 
     Callers can list identities, so the refusal tells them nothing new. A subject that comes later is not

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from secretsvc.db.paging import Window
 from secretsvc.identity import domain, schemas
 from secretsvc.identity.resources import Identities
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import PageOptions, cursor_of, redirect_after_form
-from secretsvc.web.query import parse_query
+from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
@@ -38,10 +40,25 @@ def identities_page(_context: Identities, request: ServiceRequest) -> object:
         "next_cursor": page.next_cursor,
         "text": query["q"],
         "show": query["show"],
-        "counts": domain.count_identities(call),
-        "kinds": SEGMENTS,
+        "segments": _segments(domain.count_identities(call), query["show"], asked),
         "adding": new if new in KINDS else None,
     }
+
+
+def _segments(
+    counts: Mapping[str, int], show: str, query: Mapping[str, str]
+) -> list[tuple[str, str, int, bool, str]]:
+    """The filters, as the macro of segments takes them."""
+    return [
+        (
+            label,
+            with_query("/identities", query, show=value or None, cursor=None, new=None),
+            counts[value],
+            value == show,
+            "",
+        )
+        for value, label in SEGMENTS
+    ]
 
 
 def add_identity(context: Identities, request: ServiceRequest) -> object:

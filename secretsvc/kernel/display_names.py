@@ -10,14 +10,14 @@ _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 SYSTEM_NAME = "system"
 
 
-def is_plain(name: str) -> bool:
+def is_visible(name: str) -> bool:
     """Return whether a name has only characters that can be seen, spaces aside."""
     return not any(unicodedata.category(char) in _UNSEEN for char in name)
 
 
 def can_be_set(name: str) -> bool:
     """Return whether a display name is plain and without `@`, also a wide one."""
-    return is_plain(name) and "@" not in unicodedata.normalize("NFKC", name)
+    return is_visible(name) and "@" not in unicodedata.normalize("NFKC", name)
 
 
 def folded(name: str) -> str:
@@ -31,7 +31,7 @@ def short_name(display_name: str | None, subject: str) -> str:
     Goes where the subject stands next to it. A name of an earlier release that is not plain is not shown: it
     could reorder the subject behind it.
     """
-    is_shown = display_name is not None and is_plain(display_name)
+    is_shown = display_name is not None and is_visible(display_name)
     return display_name if display_name and is_shown else subject
 
 

@@ -187,7 +187,7 @@ def header_name(raw: str) -> str:
     return raw.strip()
 
 
-def rate(raw: str) -> limits.RateLimitItem | None:
+def request_rate(raw: str) -> limits.RateLimitItem | None:
     """One limit in the notation of the `limits` library; an empty text turns it off."""
     if not raw.strip():
         return None

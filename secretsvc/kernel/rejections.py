@@ -97,7 +97,8 @@ class Refusals:
     ) -> None:
         """Count a refusal, and log the first of its reason and group in each window.
 
-        `unverified` returns the text of what the request claims, see `facts`; it is called only for a line.
+        `unverified` returns the text of what the request claims, see
+        `claimed_facts`; it is called only for a line.
         `group` is that of `RejectionReason.advice`: it comes from the settings and never from a request, so
         that there are few groups.
         """
@@ -119,7 +120,7 @@ class Refusals:
         )
 
 
-def facts(named: Mapping[str, object]) -> str:
+def claimed_facts(named: Mapping[str, object]) -> str:
     """Return what an unknown caller claims, by names of ours, for a line of the log; None is omitted.
 
     Texts and lists of texts are quoted, escaped, in ASCII and cut to `LENGTH`; so are numbers. Of any other

@@ -1,4 +1,4 @@
-"""What the type of a field says beyond Python's own: `Annotated` with keywords of JSON Schema.
+"""Annotations of type hints: keywords of JSON Schema and names of schemas.
 
 Type hints of the dataclasses that use cases return describe the API's answers (web/response_schemas.py).
 """
@@ -15,19 +15,19 @@ from secretsvc.kernel.identifiers import NO_NUL, NOT_BLANK, SECRET_KEY, SECRET_K
 
 MAX_INTEGER = 2**53 - 1
 T = TypeVar("T")
-#: By `called`.
+#: Schema names that `schema_name` declared.
 NAMES: dict[type, str] = {}
 
 
 class SchemaKeywords:
-    """Keywords of JSON Schema: `Annotated[str, Keywords(maxLength=64)]`."""
+    """Keywords of JSON Schema: `Annotated[str, SchemaKeywords(maxLength=64)]`."""
 
-    def __init__(self, **said: object) -> None:
-        self.said = said
+    def __init__(self, **keywords: object) -> None:
+        self.keywords = keywords
 
 
 def schema_name(name: str) -> Callable[[type[T]], type[T]]:
-    """A decorator of a class that clients know by another name than the use cases."""
+    """Decorator: the name of a class in the OpenAPI document, if it differs from the class's own."""
 
     def mark(kind: type[T]) -> type[T]:
         NAMES[kind] = name
@@ -37,7 +37,7 @@ def schema_name(name: str) -> Callable[[type[T]], type[T]]:
 
 
 class SchemaName:
-    """The name of a schema of texts: `Annotated[str, among("red", "green"), Called("Colour")]`."""
+    """The name of a schema of texts: `Annotated[str, one_of("red", "green"), SchemaName("Colour")]`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -35,7 +35,7 @@ from secretsvc.kernel.parsers import (
     optional_file_path,
     optional_master_key,
     origin,
-    rate,
+    request_rate,
     required_text,
     slugs,
     switch,
@@ -123,6 +123,12 @@ class Sources:
         problems, self._problems = self._problems, {}
         return list(problems)
 
+    def reset(self) -> None:
+        """Read each setting again at its next use, and log its problem again."""
+        for name in self.known():
+            vars(self).pop(name, None)
+        self._complaints, self._problems = LogThrottle(), {}
+
     @classmethod
     def own(cls, ini: Mapping[str, str]) -> Settings:
         """Those of one application, to which packages may add."""
@@ -186,12 +192,12 @@ class Settings(Sources):
     env_max_secrets = Setting(integer(1, 10_000), 500)
     plaintext_max_bytes = Setting(integer(1, 2**40), 134_217_728)
     body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
-    rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
+    rate_limit: Setting[limits.RateLimitItem | None] = Setting(request_rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")
     #: Bytes of values that an identity writes to an environment, and identities that it announces.
-    write_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("67108864/day"))
-    identity_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("100/day"))
-    denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
+    write_limit: Setting[limits.RateLimitItem | None] = Setting(request_rate, limits.parse("67108864/day"))
+    identity_limit: Setting[limits.RateLimitItem | None] = Setting(request_rate, limits.parse("100/day"))
+    denial_limit: Setting[limits.RateLimitItem | None] = Setting(request_rate, limits.parse("60/minute"))
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
     audit_seal_seconds = Setting(integer(1, 86_400), 10)
     audit_origin = Setting(log_name, "secretsvc")

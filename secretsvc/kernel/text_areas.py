@@ -31,7 +31,7 @@ def is_exact(text: str) -> bool:
     return as_sent(text) == text
 
 
-def is_plain(text: str) -> bool:
+def survives_text_area(text: str) -> bool:
     """Return whether a text means itself, whatever is stored: `with_line_ends` never changes it."""
     return _AMBIGUOUS.search(text) is None
 

@@ -16,6 +16,7 @@ from secretsvc.kernel.budget import PlaintextReservation
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import RateLimited
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.transaction_mode import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ Counter = Callable[[RateLimitItem, int, tuple[str, ...]], None]
 
 
 @dataclass
-class Call:
+class UseCaseContext:
     """One actor, one snapshot of grants, one clock value (epoch milliseconds), one transaction."""
 
     actor: Actor
@@ -56,15 +57,12 @@ class Call:
     now: int
     request_id: str
     settings: Settings
-    connect: Callable[[], Connection]
+    connect: Callable[[Mode], Connection]
     abandon: Callable[[], None]
     load_ring: Callable[[], KeyRing]
     denials: list[Denial] = field(default_factory=list)
-    #: Whether the rest only reads, whatever the request was for. Set before the first use of the
-    #: connection, or before `restart`.
-    read_only: bool = False
-    #: Whether what is yet to come is one statement that reads, which needs no transaction. Set as that is.
-    single_read: bool = False
+    #: How the main transaction begins: set once, from what the operation declares.
+    mode: Mode = Mode.SNAPSHOT
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
     admission: PlaintextReservation | None = None
     once: IdempotencyKey | None = None
@@ -76,12 +74,14 @@ class Call:
     @cached_property
     def connection(self) -> Connection:
         """The connection of the main transaction, begun at the first use."""
-        return self.connect()
+        return self.connect(self.mode)
 
-    def restart(self) -> None:
-        """Undoes the transaction; the next use of the connection begins another."""
+    def restart(self, mode: Mode | None = None) -> None:
+        """Roll back the transaction; the next statement begins another, in `mode` or the operation's own."""
         self.__dict__.pop("connection", None)
         self.abandon()
+        if mode is not None:
+            self.__dict__["connection"] = self.connect(mode)
 
     def admit(self, size: int) -> None:
         """To be called before values of so many bytes are opened to be held at once. Raises `Unavailable`."""

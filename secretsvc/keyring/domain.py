@@ -10,9 +10,10 @@ from limits import RateLimitItem
 from secretsvc.audit.rules.records import record
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
+from secretsvc.kernel.crypto import KeyStatus
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.kernel.schema_annotations import Count, Kid, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
     RekeyRow,
@@ -30,7 +31,7 @@ from secretsvc.keyring.rules import (
 from secretsvc.sealedlog.rules.signer import move_signer
 from secretsvc.sealedlog.rules.state import LogState, log_state
 from secretsvc.secrets.queries.rows import open_value, problem_with
-from secretsvc.secrets.write.sealing import COMMAND, Plain, adopt_key, invalidate_key_status, known_keys, seal
+from secretsvc.secrets.write.sealing import COMMAND, Plain, active_key, adopt_key, invalidate_key_status, seal
 
 VERIFY_PAGE = 500
 
@@ -142,7 +143,7 @@ class Unreadable:
     code: str
 
 
-def key_ring(call: Call) -> KeyRingReport:
+def key_ring(call: UseCaseContext) -> KeyRingReport:
     """The report (specification, "Admin"). Raises `ServerMisconfigured` where there is no ring."""
     assert_can(call, Role.ADMIN, GLOBAL)
     ring, rows = call.ring, count_by_kid(call)
@@ -151,7 +152,7 @@ def key_ring(call: Call) -> KeyRingReport:
     return KeyRingReport(ring.active_kid, keys, log_state(call.connection))
 
 
-def limits_in_force(call: Call) -> ConfiguredLimits:
+def limits_in_force(call: UseCaseContext) -> ConfiguredLimits:
     """The limits of this process. Raises `ServerMisconfigured` for a malformed one."""
     assert_can(call, Role.ADMIN, GLOBAL)
     settings = call.settings
@@ -168,20 +169,20 @@ def limits_in_force(call: Call) -> ConfiguredLimits:
     )
 
 
-def adoptions(call: Call) -> dict[str, Adoption]:
+def adoptions(call: UseCaseContext) -> dict[str, Adoption]:
     """The adopted keys by their kid, the newest last."""
     assert_can(call, Role.ADMIN, GLOBAL)
     return {row.kid: Adoption(*row) for row in adopted_rows(call)}
 
 
-def fullest_environment(call: Call) -> LargestEnvironment | None:
+def fullest_environment(call: UseCaseContext) -> LargestEnvironment | None:
     """Where there are the most keys, None where there is none."""
     assert_can(call, Role.ADMIN, GLOBAL)
     row = fullest_row(call)
     return None if row is None else LargestEnvironment(*row)
 
 
-def rekey(call: Call, limit: int) -> Rekeyed:
+def rekey(call: UseCaseContext, limit: int) -> Rekeyed:
     """Moves one page of at most `limit` envelopes to the active key, all of them or none.
 
     The first takes the signing key of the log along, which is not counted. Plaintexts, versions, revisions
@@ -208,13 +209,13 @@ def rekey(call: Call, limit: int) -> Rekeyed:
     return Rekeyed(len(page), remaining)
 
 
-def count_remaining(call: Call) -> int:
+def count_remaining(call: UseCaseContext) -> int:
     """How many envelopes are not under the active key."""
     assert_can(call, Role.ADMIN, GLOBAL)
     return count_others(call, call.ring.active_kid).remaining
 
 
-def verify(call: Call) -> Iterator[Unreadable | None]:
+def verify_envelopes(call: UseCaseContext) -> Iterator[Unreadable | None]:
     """Opens every envelope, current and historical: one item each, None for one that is in order.
 
     Raises `ServerMisconfigured` where there is no ring.
@@ -225,7 +226,7 @@ def verify(call: Call) -> Iterator[Unreadable | None]:
     return (None if error is None else Unreadable(location, error) for location, error in found)
 
 
-def unused_keys(call: Call) -> list[str]:
+def unused_keys(call: UseCaseContext) -> list[str]:
     """The kids of the keys that can be retired: adopted, but not as the newest, and named by no envelope.
 
     None where the active key may not seal itself: a wrong one must not retire those that are right.
@@ -234,33 +235,31 @@ def unused_keys(call: Call) -> list[str]:
     return find_unused(call, call.ring.active_kid)
 
 
-def retire_unused_keys(call: Call) -> None:
+def retire_unused_keys(call: UseCaseContext) -> None:
     """Retires them: they go on opening, but seal nothing until they are adopted anew."""
     assert_can(call, Role.ADMIN, GLOBAL)
     retire_unused(call, call.ring.active_kid)
 
 
-def adopt(call: Call) -> Adopted:
+def adopt(call: UseCaseContext) -> Adopted:
     """Takes the active key into use as the newest one, also if it was retired, and records that.
 
     One that is the newest already is left alone. Raises `Conflict` where another was adopted at the same
     moment, and `ServerMisconfigured` where there is no ring.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
-    kid, known = call.ring.active_kid, known_keys(call.connection)
-    newest = next(reversed(known), None)
-    own, number = known.get(kid), known[newest].place + 1 if newest is not None else 1
-    done = Adopted(kid, newest, kid != newest, own is not None and own.retired_at is not None)
+    kid, key = call.ring.active_kid, active_key(call.connection, call.ring)
+    done = Adopted(kid, key.newest, kid != key.newest, key.status is KeyStatus.RETIRED)
     if not done.changed:
         return done
-    if own is not None:
+    if key.status is not KeyStatus.UNKNOWN:
         delete_adoption(call, kid)
-    if not adopt_key(call, kid, number, COMMAND):
+    if not adopt_key(call, kid, key.next_number, COMMAND):
         raise Conflict("Another master key was adopted at the same moment.")
     return done
 
 
-def _resealed(call: Call, page: list[RekeyRow]) -> list[Mapping[str, object]]:
+def _resealed(call: UseCaseContext, page: list[RekeyRow]) -> list[Mapping[str, object]]:
     opened = [
         Plain(one.environment_id, one.key, one.version, open_value(call, one))
         for one in (row.sealed for row in page)

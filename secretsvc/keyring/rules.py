@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.db.types import FoundRow, Query
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
 from secretsvc.secrets.queries.rows import SealedValue
@@ -57,45 +57,45 @@ class RekeyProgress(NamedTuple):
     may_seal: bool
 
 
-def count_by_kid(call: Call) -> dict[str, int]:
+def count_by_kid(call: UseCaseContext) -> dict[str, int]:
     """How many envelopes, current and historical, name each kid."""
     return {row.kid: row.rows for row in call.connection.execute(_COUNT)}
 
 
-def adopted_rows(call: Call) -> Sequence[FoundRow]:
+def adopted_rows(call: UseCaseContext) -> Sequence[FoundRow]:
     """Kid, time of adoption and of retirement of each key, in the order of adoption."""
     return call.connection.execute(_ADOPTED).all()
 
 
-def fullest_row(call: Call) -> FoundRow | None:
+def fullest_row(call: UseCaseContext) -> FoundRow | None:
     """The address of the environment with the most keys, with their number; None where there is none."""
     return call.connection.execute(_FULLEST).first()
 
 
-def count_others(call: Call, kid: str) -> RekeyProgress:
+def count_others(call: UseCaseContext, kid: str) -> RekeyProgress:
     """How many envelopes name another kid, and whether this one may seal, by one statement."""
     row = call.connection.execute(_COUNT_OTHERS, {"kid": kid, "active_kid": kid}).one()
     return RekeyProgress(*row)
 
 
-def find_unused(call: Call, kid: str) -> list[str]:
+def find_unused(call: UseCaseContext, kid: str) -> list[str]:
     """The keys which a process whose active key is `kid` may retire now."""
     return [*call.connection.execute(_UNUSED, {"active_kid": kid}).scalars()]
 
 
-def delete_adoption(call: Call, kid: str) -> None:
+def delete_adoption(call: UseCaseContext, kid: str) -> None:
     """Takes an adopted key out, so that it can be adopted anew."""
     call.connection.execute(_FORGET, {"kid": kid})
 
 
-def retire_unused(call: Call, kid: str) -> None:
+def retire_unused(call: UseCaseContext, kid: str) -> None:
     """Retires them: no envelope names them, and they are not the newest adopted."""
     retired = call.connection.execute(_RETIRE, {"active_kid": kid, "now": call.now})
     for other in sorted(retired.scalars().all()):
         log.info("master key %s has no envelope and is retired: it seals no more", other)
 
 
-def load_page(call: Call, kid: str, limit: int) -> list[RekeyRow]:
+def load_page(call: UseCaseContext, kid: str, limit: int) -> list[RekeyRow]:
     """At most `limit` envelopes under other kids, which nobody else takes before the transaction ends.
 
     A range on either side of the kid is read off the index; "not equal" would read the whole table each time.
@@ -108,12 +108,12 @@ def load_page(call: Call, kid: str, limit: int) -> list[RekeyRow]:
     return [_row(row) for row in rows]
 
 
-def save_page(call: Call, envelopes: list[Mapping[str, object]]) -> None:
+def save_page(call: UseCaseContext, envelopes: list[Mapping[str, object]]) -> None:
     """Writes new envelopes: `row_id`, `row_version`, `old_kid`, `new_envelope`, `new_kid` each."""
     call.connection.execute(_PUT, envelopes)
 
 
-def every_row(call: Call, page: int) -> Iterator[tuple[RekeyRow, EnvelopeLocation]]:
+def every_row(call: UseCaseContext, page: int) -> Iterator[tuple[RekeyRow, EnvelopeLocation]]:
     """Every envelope with its location, a page at a time, so that memory does not grow with their number."""
     after = (0, 0)
     while True:

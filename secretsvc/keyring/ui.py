@@ -31,7 +31,7 @@ def operations(_context: Admin, request: ServiceRequest) -> object:
         "adoptions": domain.adoptions(request.call),
         "fullest": domain.fullest_environment(request.call),
         "size": size,
-        "rate": rate,
+        "rate": rate_text,
         "written": written,
         "limits": limits,
         "page_sizes": PAGE_SIZES,
@@ -48,7 +48,7 @@ def size(number: int) -> str:
     return f"{number:,} bytes"
 
 
-def rate(limit: RateLimitItem | None) -> str:
+def rate_text(limit: RateLimitItem | None) -> str:
     """A rate as people read it: "6,000 a minute"."""
     return "no limit" if limit is None else f"{limit.amount:,} {_per(limit)}"
 

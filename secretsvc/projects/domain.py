@@ -22,7 +22,7 @@ from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath, sees_row
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import (
     EnvironmentRow,
     ProjectRow,
@@ -38,7 +38,7 @@ PROTECTED = "The environment is protected."
 PROTECTED_INSIDE = "The project has a protected environment."
 
 
-def list_projects(call: Call, window: Window, containing: str = "") -> Page[ProjectRow]:
+def list_projects(call: UseCaseContext, window: Window, containing: str = "") -> Page[ProjectRow]:
     """The projects that the caller sees, oldest first; with a text, those whose slug or name has it.
 
     Open to any identity, narrowed in the query.
@@ -49,7 +49,9 @@ def list_projects(call: Call, window: Window, containing: str = "") -> Page[Proj
     return page_of(call.connection, statement, project.c.id, window, ProjectRow)
 
 
-def create_project(call: Call, *, slug: str, name: str, description: str | None = None) -> ProjectRow:
+def create_project(
+    call: UseCaseContext, *, slug: str, name: str, description: str | None = None
+) -> ProjectRow:
     """A new project. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.WRITER, GLOBAL)
     created = ProjectRow(new_id(), slug, name, description, call.now, call.now)
@@ -58,7 +60,7 @@ def create_project(call: Call, *, slug: str, name: str, description: str | None 
     return created
 
 
-def get_project(call: Call, at: ScopePath) -> ProjectRow:
+def get_project(call: UseCaseContext, at: ScopePath) -> ProjectRow:
     """One visible project."""
     assert_sees(call, at)
     found = find_project(call, at)
@@ -67,7 +69,7 @@ def get_project(call: Call, at: ScopePath) -> ProjectRow:
 
 
 def update_project(
-    call: Call, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
+    call: UseCaseContext, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
 ) -> ProjectRow:
     """Changes `name` and `description`; no changes are a no-op (contract 2).
 
@@ -87,7 +89,7 @@ def update_project(
     return ProjectRow(**row)
 
 
-def delete_project(call: Call, at: ScopePath) -> None:
+def delete_project(call: UseCaseContext, at: ScopePath) -> None:
     """Deletes a project, its environments, their secrets and history, and every grant scoped to them.
 
     Raises `Conflict` where one of the environments is protected (contract 5.13).
@@ -102,7 +104,7 @@ def delete_project(call: Call, at: ScopePath) -> None:
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
 
 
-def list_environments(call: Call, at: ScopePath) -> list[EnvironmentRow]:
+def list_environments(call: UseCaseContext, at: ScopePath) -> list[EnvironmentRow]:
     """The environments of a visible project that the caller sees, oldest first."""
     assert_sees(call, at)
     found = find_project(call, at)
@@ -110,7 +112,9 @@ def list_environments(call: Call, at: ScopePath) -> list[EnvironmentRow]:
     return _environments(call, environment.c.project_id == found.id)
 
 
-def environments_of(call: Call, projects: Iterable[ProjectRow]) -> dict[UUID, list[EnvironmentRow]]:
+def visible_environments(
+    call: UseCaseContext, projects: Iterable[ProjectRow]
+) -> dict[UUID, list[EnvironmentRow]]:
     """The environments that the caller sees of some projects, oldest first, by the project's id.
 
     Open to any identity, narrowed in the query.
@@ -123,7 +127,7 @@ def environments_of(call: Call, projects: Iterable[ProjectRow]) -> dict[UUID, li
 
 
 def create_environment(
-    call: Call, at: ScopePath, *, slug: str, name: str, description: str | None = None
+    call: UseCaseContext, at: ScopePath, *, slug: str, name: str, description: str | None = None
 ) -> EnvironmentRow:
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)
@@ -135,14 +139,14 @@ def create_environment(
     return created
 
 
-def get_environment(call: Call, at: ScopePath) -> EnvironmentRow:
+def get_environment(call: UseCaseContext, at: ScopePath) -> EnvironmentRow:
     """One environment."""
     assert_can(call, Role.READER, at)
     return find_environment(call, at)
 
 
 def update_environment(
-    call: Call, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
+    call: UseCaseContext, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
 ) -> EnvironmentRow:
     """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op.
 
@@ -164,7 +168,7 @@ def update_environment(
     return EnvironmentRow(**row)
 
 
-def delete_environment(call: Call, at: ScopePath) -> None:
+def delete_environment(call: UseCaseContext, at: ScopePath) -> None:
     """Deletes an environment, its secrets and their history, and every grant scoped to it.
 
     Raises `Conflict` for a protected one (contract 5.13).
@@ -179,16 +183,16 @@ def delete_environment(call: Call, at: ScopePath) -> None:
     _record(call, "environment.delete", found, {"slug": found.slug})
 
 
-def _record(call: Call, action: str, of: EnvironmentRow, detail: Mapping[str, object]) -> None:
+def _record(call: UseCaseContext, action: str, of: EnvironmentRow, detail: Mapping[str, object]) -> None:
     record(call, action, project_id=of.project_id, environment_id=of.id, detail=detail)
 
 
-def _environments(call: Call, condition: ColumnElement[bool]) -> list[EnvironmentRow]:
+def _environments(call: UseCaseContext, condition: ColumnElement[bool]) -> list[EnvironmentRow]:
     statement = select(environment).where(condition, environment_in_sight(call)).order_by(environment.c.id)
     return [EnvironmentRow(**row) for row in call.connection.execute(statement).mappings()]
 
 
-def _confirm_sight(call: Call, found: ProjectRow) -> None:
+def _confirm_sight(call: UseCaseContext, found: ProjectRow) -> None:
     """As `assert_covers_ids`, for those who see a project by a grant on one of its environments."""
     if not sees_row(call.snapshot, found.id):
         raise NotFound(PROJECT_NOT_FOUND)

@@ -11,12 +11,14 @@ from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.authorization.rules.snapshot import covered_by
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
 from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.transaction_mode import Mode
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.projects import environment, project
 
 
@@ -57,20 +59,20 @@ class EnvironmentRow:
         return fingerprint([self.name, self.description, self.protected])
 
 
-def find_project(call: Call, at: ScopePath) -> ProjectRow:
+def find_project(call: UseCaseContext, at: ScopePath) -> ProjectRow:
     """The project at an address that the caller may enter. Raises `NotFound`."""
-    rows = _PROJECT.rows(call.connection, {"project_slug": at.project})
-    if not rows:
+    row = call.connection.execute(_PROJECT, {"project_slug": at.project}).first()
+    if row is None:
         raise not_found(call, at)
-    return ProjectRow(*rows[0])
+    return ProjectRow(*row)
 
 
-def find_environment(call: Call, at: ScopePath) -> EnvironmentRow:
+def find_environment(call: UseCaseContext, at: ScopePath) -> EnvironmentRow:
     """The environment at an address that the caller may enter. Raises `NotFound`."""
     return EnvironmentRow(*environment_row(call, at, _ENVIRONMENT))
 
 
-def lock_environment(call: Call, at: ScopePath) -> EnvironmentRow:
+def lock_environment(call: UseCaseContext, at: ScopePath) -> EnvironmentRow:
     """As `find_environment`; until the transaction ends, other writers of it wait.
 
     On SQLite the transaction holds the write lock already. On PostgreSQL they queue in order before they ask
@@ -84,44 +86,44 @@ def lock_environment(call: Call, at: ScopePath) -> EnvironmentRow:
     return EnvironmentRow(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
-def environment_row(call: Call, at: ScopePath, statement: Prepared, **parameters: object) -> Any:
+def environment_row(
+    call: UseCaseContext, at: ScopePath, statement: Prepared | Query, **parameters: object
+) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
-    slugs = {"project_slug": at.project, "environment_slug": at.environment}
-    rows = statement.rows(call.connection, slugs | parameters)
+    bound = {"project_slug": at.project, "environment_slug": at.environment, **parameters}
+    if isinstance(statement, Prepared):
+        rows = statement.rows(call.connection, bound)
+    else:
+        rows = call.connection.execute(statement, bound).all()
     if not rows:
         raise not_found(call, at)
     assert_covers_ids(call, at, rows[0].project_id, rows[0].id)
     return rows[0]
 
 
-def project_in_sight(call: Call) -> ColumnElement[bool]:
+def project_in_sight(call: UseCaseContext) -> ColumnElement[bool]:
     """The condition that the caller sees a project: it holds a grant above, on or below it (contract 4.1)."""
     if call.snapshot.global_role is not None:
         return true()
     return project.c.id.in_({grant.project_id for grant in call.snapshot.effective_grants})
 
 
-def environment_in_sight(call: Call) -> ColumnElement[bool]:
+def environment_in_sight(call: UseCaseContext) -> ColumnElement[bool]:
     """The condition that the caller sees an environment: it holds a grant above or on it."""
     return covered_by(call.snapshot.effective_grants, environment.c.project_id, environment.c.id)
 
 
-_PROJECT = Prepared(
-    select(*(project.c[one.name] for one in fields(ProjectRow))).where(
-        project.c.slug == bindparam("project_slug")
-    )
+_PROJECT = select(*(project.c[one.name] for one in fields(ProjectRow))).where(
+    project.c.slug == bindparam("project_slug")
 )
-_INSIDE = (
+_ENVIRONMENT = (
     select(*(environment.c[one.name] for one in fields(EnvironmentRow)))
     .join_from(environment, project)
     .where(at_environment())
 )
-_ENVIRONMENT = Prepared(_INSIDE)
 # Evaluated before the row is asked for, which is the last that a statement does.
 _TURN = select(
     func.pg_advisory_xact_lock(func.hashtextextended(bindparam("address", type_=Text), 0)).label("turn")
 )
 # Only the environment's row, and not against those who merely refer to it.
-_LOCKED = Prepared(
-    _INSIDE.join(_TURN.subquery("queue"), true()).with_for_update(of=environment, key_share=True)
-)
+_LOCKED = _ENVIRONMENT.join(_TURN.subquery("queue"), true()).with_for_update(of=environment, key_share=True)

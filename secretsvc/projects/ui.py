@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
+from secretsvc.projects.rules import EnvironmentRow, ProjectRow
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import unix_lines
 from secretsvc.web.pages.directives import PageOptions, cursor_of, redirect_after_form
@@ -29,16 +32,27 @@ FIRST_ENVIRONMENTS = ("Development", "Staging", "Production")
 MOST_ENVIRONMENTS = 20
 
 
+class ShownProject(NamedTuple):
+    """A project with its environments."""
+
+    project: ProjectRow
+    environments: Sequence[EnvironmentRow]
+
+    @property
+    def changed_at(self) -> int:
+        """When the project or one of its environments was last changed, in epoch milliseconds."""
+        return max([self.project.updated_at, *(one.updated_at for one in self.environments)])
+
+
 def projects_page(_context: Projects, request: ServiceRequest) -> object:
     """The projects that the caller sees, or those that a text picks out, and the panel that makes one."""
     text = validate(TextFilter(), {"q": parse_query(request.environ).get("q", "")})["q"]
     page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)), text)
-    environments = domain.environments_of(request.call, page.items)
+    environments = domain.visible_environments(request.call, page.items)
     request.form.label("slug", "Address")
     return {
-        "projects": page.items,
+        "projects": [ShownProject(one, environments[one.id]) for one in page.items],
         "text": text,
-        "environments": environments,
         "next_cursor": page.next_cursor,
         "creates": _opens(request, "new"),
         "suggested": "\n".join(FIRST_ENVIRONMENTS),

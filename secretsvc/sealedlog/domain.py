@@ -5,7 +5,7 @@ from __future__ import annotations
 from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.rules.positions import newest_checkpoint
 from secretsvc.sealedlog.rules.signer import find_signer
 from secretsvc.transparency.signed_note import Verifier
@@ -13,7 +13,7 @@ from secretsvc.transparency.signed_note import Verifier
 NOTHING_SEALED = "Nothing is sealed yet."
 
 
-def checkpoint(call: Call) -> str:
+def checkpoint(call: UseCaseContext) -> str:
     """The newest one, a signed note.
 
     Raises `NotFound` before anything is sealed, and `ServerMisconfigured` while a setting stops the sealing
@@ -27,7 +27,7 @@ def checkpoint(call: Call) -> str:
     return found
 
 
-def verifier_key(call: Call) -> str:
+def verifier_key(call: UseCaseContext) -> str:
     """The verifier key of checkpoints in C2SP's form. Raises as `checkpoint` does."""
     assert_admin_somewhere(call)
     call.settings.require_sealing()

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.memory import anonymous_memory_bytes
-from secretsvc.server.operations_listener import Answer, OperationsListener, document
+from secretsvc.server.operations_listener import Answer, OperationsListener, json_answer
 from secretsvc.server.periodic_check import STOP_SECONDS, PeriodicCheck
 from secretsvc.server.readiness import NO_DATABASE, Readiness, access_keys_age
 from secretsvc.server.start_line import address_of, log_start
@@ -89,7 +89,7 @@ class Monitor:
 
     def _live(self) -> Answer:
         alive = time.monotonic() - self._server.alive_at < DEAD_SECONDS
-        return document(200 if alive else 503, {"live": alive})
+        return json_answer(200 if alive else 503, {"live": alive})
 
     def _ready(self) -> Answer:
         reasons, degraded = self.readiness.state_now()
@@ -97,7 +97,7 @@ class Monitor:
         if NO_DATABASE in reasons:
             seconds = self.readiness.seconds_without_database
             members["hint"] = f"The database has not answered for {seconds:.1f} s."
-        return document(503 if reasons else 200, members)
+        return json_answer(503 if reasons else 200, members)
 
     def _metrics(self) -> Answer:
         return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry.metrics.collectors)
@@ -159,8 +159,8 @@ class Monitor:
         problems = GaugeMetricFamily(
             "secretsvc_readiness_problem", "Problems that /ready names.", labels=["reason"]
         )
-        for reason in (*reasons, *degraded):
-            problems.add_metric([reason], 1)
+        for problem in (*reasons, *degraded):
+            problems.add_metric([problem], 1)
         yield problems
         yield from self._known_gauges()
 

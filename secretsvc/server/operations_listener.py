@@ -115,6 +115,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: monitoring asks every second."""
 
 
-def document(status: int, members: dict[str, object]) -> Answer:
+def json_answer(status: int, members: dict[str, object]) -> Answer:
     """Return a JSON object as an answer."""
     return status, "application/json", json.dumps(members).encode()

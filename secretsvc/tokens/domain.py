@@ -12,10 +12,10 @@ from sqlalchemy import delete, select
 from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.records import record
 from secretsvc.authentication.service_tokens import (
-    digest_of,
     new_token,
     prefix_of,
     recorded_digest,
+    token_digest,
     token_of_attempt,
 )
 from secretsvc.authorization.rules.checks import assert_can
@@ -27,7 +27,7 @@ from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
 from secretsvc.kernel.ids import earliest_id, new_id
 from secretsvc.kernel.schema_annotations import Name, Time, schema_name, text
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
@@ -81,7 +81,7 @@ class EndingToken:
 
 
 def create_token(
-    call: Call, identity_id: UUID, name: str, expires_at: int, *, attempt: bytes = b""
+    call: UseCaseContext, identity_id: UUID, name: str, expires_at: int, *, attempt: bytes = b""
 ) -> CreatedToken:
     """A new token of a service identity, in force until `expires_at`, epoch milliseconds.
 
@@ -108,7 +108,7 @@ def create_token(
         "expires_at": expires_at,
         "last_used_at": None,
     }
-    stored = {**row, "identity_id": holder.id, "digest": digest_of(token)}
+    stored = {**row, "identity_id": holder.id, "digest": token_digest(token)}
     if not insert_or_ignore(call.connection, service_token, stored):
         return _made_meanwhile(call, token)
     if earlier:
@@ -119,7 +119,7 @@ def create_token(
     return created
 
 
-def _attempted(call: Call, holder: IdentityRow, attempt: bytes) -> tuple[str, str]:
+def _attempted(call: UseCaseContext, holder: IdentityRow, attempt: bytes) -> tuple[str, str]:
     """The token of an attempt, and the one that it made if it came first in the minute before."""
     whose = f"{call.actor.kind}|{call.actor.subject}|{holder.id}|".encode() + attempt
     key, minute = call.ring.subkey(b"service-token"), call.now // AGAIN_MS
@@ -127,21 +127,23 @@ def _attempted(call: Call, holder: IdentityRow, attempt: bytes) -> tuple[str, st
     return now, before
 
 
-def _made(call: Call, token: str) -> CreatedToken | None:
-    row = call.connection.execute(select(*_COLUMNS).where(service_token.c.digest == digest_of(token))).first()
+def _made(call: UseCaseContext, token: str) -> CreatedToken | None:
+    row = call.connection.execute(
+        select(*_COLUMNS).where(service_token.c.digest == token_digest(token))
+    ).first()
     if row is None:
         return None
     return CreatedToken(**{**row._mapping, "created_by": author(row.created_by)}, token=token)
 
 
-def _made_meanwhile(call: Call, token: str) -> CreatedToken:
+def _made_meanwhile(call: UseCaseContext, token: str) -> CreatedToken:
     made = _made(call, token)
     if made is None:
         raise VersionConflict("The token that this form made is being removed.", hint="Look again.")
     return made
 
 
-def _check_not_removed(call: Call, holder: IdentityRow, prefixes: set[str]) -> None:
+def _check_not_removed(call: UseCaseContext, holder: IdentityRow, prefixes: set[str]) -> None:
     """Raises `Conflict` where the token of an attempt was there, and is not any more; one statement.
 
     After the insertion, which waits for a removal that is under way.
@@ -154,7 +156,7 @@ def _check_not_removed(call: Call, holder: IdentityRow, prefixes: set[str]) -> N
             raise Conflict(TOKEN_REMOVED, hint="Open the form anew to make another.")
 
 
-def list_tokens(call: Call, identity_id: UUID) -> list[TokenRow]:
+def list_tokens(call: UseCaseContext, identity_id: UUID) -> list[TokenRow]:
     """The tokens of an identity, the first first, expired ones too. Raises `NotFound`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     holder = find_identity(call, identity_id)
@@ -163,7 +165,7 @@ def list_tokens(call: Call, identity_id: UUID) -> list[TokenRow]:
     return [_token(row) for row in call.connection.execute(statement)]
 
 
-def delete_token(call: Call, identity_id: UUID, *, token_id: UUID) -> None:
+def delete_token(call: UseCaseContext, identity_id: UUID, *, token_id: UUID) -> None:
     """Removes a token, which is refused from the next request on. Raises `NotFound`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     holder = find_identity(call, identity_id)
@@ -174,7 +176,7 @@ def delete_token(call: Call, identity_id: UUID, *, token_id: UUID) -> None:
     record(call, DELETED, detail=_detail(holder.id, _token(row)))
 
 
-def ending_tokens(call: Call, *, within: int, limit: int) -> list[EndingToken]:
+def ending_tokens(call: UseCaseContext, *, within: int, limit: int) -> list[EndingToken]:
     """The tokens in force that end in the next `within` milliseconds, the first to end first."""
     assert_can(call, Role.ADMIN, GLOBAL)
     row = service_token.c
@@ -191,7 +193,7 @@ def ending_tokens(call: Call, *, within: int, limit: int) -> list[EndingToken]:
 _COLUMNS = [service_token.c[one.name] for one in fields(TokenRow)]
 
 
-def _service(call: Call, identity_id: UUID) -> IdentityRow:
+def _service(call: UseCaseContext, identity_id: UUID) -> IdentityRow:
     holder = find_identity(call, identity_id)
     if holder.kind != Kind.SERVICE:
         raise Conflict("A person has no service tokens.")

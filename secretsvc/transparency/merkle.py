@@ -19,7 +19,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
-def joined(roots: Sequence[bytes]) -> bytes:
+def tree_hash(roots: Sequence[bytes]) -> bytes:
     """The hash of a tree from those of its perfect subtrees, the largest first."""
     if not roots:
         return EMPTY_ROOT
@@ -58,7 +58,7 @@ class Frontier:
 
     def root(self) -> bytes:
         """The hash of the whole tree."""
-        return joined(self._roots)
+        return tree_hash(self._roots)
 
 
 def root_of(leaves: Iterable[bytes]) -> bytes:

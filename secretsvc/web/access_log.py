@@ -17,7 +17,7 @@ from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.database_timer import DatabaseTimer, time_database
 from secretsvc.kernel.errors import Internal
-from secretsvc.web.error_logging import unexpected
+from secretsvc.web.error_logging import log_unexpected
 from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of, operation_of
 from secretsvc.web.tree import MOUNTS
@@ -125,7 +125,7 @@ def _tell(observe: Observer, request: ServiceRequest, seen: Seen) -> None:
     try:
         observe(*seen)
     except Exception as error:  # whoever counts along must not break what is counted
-        unexpected(error, request)
+        log_unexpected(error, request)
 
 
 def includeme(config: Configurator) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyramid.config import Configurator
 
 from secretsvc.web import access_log, assets, error_codes, tree, views
-from secretsvc.web.pages import denial_page, directives, layout, navigation, sidebar_project
+from secretsvc.web.pages import denial_page, directives, flash_messages, navigation, sidebar_project
 
 
 class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no types of its own
@@ -17,7 +17,7 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_api_view = views.add_api_view
         add_api_views = views.add_api_views
         add_assets = assets.add_assets
-        add_flash_message = layout.add_flash_message
+        add_flash_message = flash_messages.add_flash_message
         add_error = error_codes.add_error
         add_error_link = navigation.add_error_link
         add_form = directives.add_form

@@ -8,7 +8,7 @@ import colander
 from colander import SchemaNode
 
 from secretsvc.kernel.errors import MAX_COUNTED_ISSUES, MAX_ISSUES
-from secretsvc.web.types import JsonSchema, Type, described
+from secretsvc.web.types import JsonSchema, Type, json_schema_of
 
 
 class Rejected(colander.Invalid):  # type: ignore[misc]  # it has no types of its own
@@ -40,7 +40,7 @@ class ListOf(Type):
         return list(found.values())
 
     def json_schema(self) -> JsonSchema:
-        found: JsonSchema = {"type": "array", "items": described(self.item)}
+        found: JsonSchema = {"type": "array", "items": json_schema_of(self.item)}
         if self.minimum:
             found["minItems"] = self.minimum
         if self.maximum is not None:
@@ -63,8 +63,8 @@ class MapOf(Type):
     def json_schema(self) -> JsonSchema:
         return {
             "type": "object",
-            "propertyNames": described(self.name),
-            "additionalProperties": described(self.item),
+            "propertyNames": json_schema_of(self.name),
+            "additionalProperties": json_schema_of(self.item),
         }
 
 

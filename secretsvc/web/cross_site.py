@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from secretsvc.kernel.errors import Forbidden
 from secretsvc.kernel.origins import Origin, at_authority, parse_origin
-from secretsvc.kernel.rejections import RejectionReason, facts
+from secretsvc.kernel.rejections import RejectionReason, claimed_facts
 from secretsvc.web.request import ServiceRequest
 
 
@@ -17,7 +17,7 @@ def refuse_cross_site(request: ServiceRequest, message: str) -> None:
     if reason is None:
         return
     named = {"site": environ.get("HTTP_SEC_FETCH_SITE"), "origin": environ.get("HTTP_ORIGIN")}
-    registry.refusals.note(reason, request.request_id, lambda: facts(named))
+    registry.refusals.note(reason, request.request_id, lambda: claimed_facts(named))
     raise Forbidden(message)
 
 

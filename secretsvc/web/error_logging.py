@@ -1,4 +1,4 @@
-"""What the log says of a request that failed: a cause in constant words, and a rate-limited traceback.
+"""Log entries of failed requests: a cause in constant words, and a rate-limited traceback.
 
 The text of an exception is never quoted: a database's holds the values of its statement.
 """
@@ -21,8 +21,8 @@ PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
 _KID = re.compile(r"[0-9a-f]{16}")
 
-#: What a failure to connect says, in the driver's words; the server's own come in its language.
-CONNECTING = {
+#: Causes by a phrase of the driver's message; the server's own messages are in its language.
+CONNECTION_CAUSES = {
     'database "" does not exist': "unknown database",
     'role "" does not exist': "unknown role",
     "connection refused": "connection refused",
@@ -51,8 +51,8 @@ CONNECTING = {
 }
 _OF_CONNECTIONS = frozenset({"OperationalError", "InterfaceError"})
 _QUOTED = re.compile('"[^"]*"')
-#: Codes of PostgreSQL's, or what they begin with.
-STATES = {
+#: Causes by SQLSTATE of PostgreSQL, or by its first characters.
+SQLSTATE_CAUSES = {
     "08": "connection lost",
     "23": "constraint",
     "25006": "read-only",
@@ -84,10 +84,11 @@ class Failure(NamedTuple):
     location: str | None = None
 
 
-def expected(error: SecretsvcError, origin: BaseException | None = None) -> Failure:
-    """An error of the table. Of an envelope that cannot be opened the key's id is told.
+def expected_failure(error: SecretsvcError, origin: BaseException | None = None) -> Failure:
+    """Describe an error of the table.
 
-    So is the cause of a database that is away, which is the `origin`.
+    The cause is the key's id for an envelope that cannot be opened, and that of the `origin` for a database
+    that is unavailable.
     """
     if isinstance(error, Unavailable) and origin is not None and origin is not error:
         return Failure(error.code, cause_of(origin))
@@ -95,18 +96,18 @@ def expected(error: SecretsvcError, origin: BaseException | None = None) -> Fail
     return Failure(error.code, f"kid {kid}" if kid and _KID.fullmatch(kid) else None)
 
 
-def unexpected(error: BaseException, request: Request) -> Failure:
-    """Anything else, whose traceback is logged at most once a minute for each location that it comes from."""
+def log_unexpected(error: BaseException, request: Request) -> Failure:
+    """Describe any other error; log its traceback at most once a minute for each location."""
     cause = error.__cause__ if isinstance(error, Internal) and error.__cause__ else error
     failure = Failure(Internal.code, cause_of(cause), location_of(error))
     before = request.registry.tracebacks.passes(f"{failure.location} {type(error).__qualname__}")
     if before is not None:
-        told = f"unexpected {failure.cause} at {failure.location}"
+        message = f"unexpected {failure.cause} at {failure.location}"
         stack = "".join(traceback.format_tb(error.__traceback__))
         # `held_back` is the former name, beside the new one for one release.
         counts = {"suppressed": before, "held_back": before}
-        fields = {"message": told, "request_id": request.request_id, **counts, "traceback": stack}
-        values = (told, request.request_id, before, stack)
+        fields = {"message": message, "request_id": request.request_id, **counts, "traceback": stack}
+        values = (message, request.request_id, before, stack)
         log.error("%s, request %s, %d suppressed since the last\n%s", *values, extra={"fields": fields})
     return failure
 
@@ -115,7 +116,7 @@ def cause_of(error: BaseException) -> str:
     """The exception's class and what is known to have led to it, in constant words."""
     name = type(error).__qualname__
     is_pool = getattr(error, "code", None) == _POOL_EXHAUSTED
-    detail = NO_CONNECTION if is_pool else _of_the_driver(getattr(error, "orig", None) or error)
+    detail = NO_CONNECTION if is_pool else _driver_cause(getattr(error, "orig", None) or error)
     return f"{name}: {detail}" if detail else name
 
 
@@ -129,17 +130,17 @@ def location_of(error: BaseException) -> str:
     return f"{path}:{line}"
 
 
-def _of_the_driver(error: BaseException) -> str | None:
+def _driver_cause(error: BaseException) -> str | None:
     state: str | None = getattr(error, "sqlstate", None)
     if state is not None:
-        words = STATES.get(state) or STATES.get(state[:2])
+        words = SQLSTATE_CAUSES.get(state) or SQLSTATE_CAUSES.get(state[:2])
         return f"{words} ({state})" if words else state
     name: str | None = getattr(error, "sqlite_errorname", None)
-    return name or _of_the_connection(error)
+    return name or _connection_cause(error)
 
 
-def _of_the_connection(error: BaseException) -> str | None:
+def _connection_cause(error: BaseException) -> str | None:
     if _OF_CONNECTIONS.isdisjoint(base.__name__ for base in type(error).__mro__):
         return None
     text = _QUOTED.sub('""', str(error).lower())
-    return next((words for phrase, words in CONNECTING.items() if phrase in text), None)
+    return next((words for phrase, words in CONNECTION_CAUSES.items() if phrase in text), None)

@@ -1,8 +1,8 @@
-"""Errors to HTTP, in this one place: the envelope, the page, the exception views."""
+"""Translate errors to HTTP: the envelope, the page, the exception views."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 
 import orjson
 from pyramid.config import Configurator
@@ -24,19 +24,19 @@ from secretsvc.kernel.errors import (
 )
 from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.web.error_codes import status_of
-from secretsvc.web.error_logging import expected, unexpected
+from secretsvc.web.error_logging import expected_failure, log_unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.pages import time_format
-from secretsvc.web.pages.denial_page import refused
+from secretsvc.web.pages.denial_page import denial_details
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of
 from secretsvc.web.responses import DeferredPage, RelativeResponse
 
-#: Below it every answer is JSON; everything else is pages.
+#: Responses below this path are JSON, all others are pages.
 JSON_PATHS = "/api/"
 
 
 def envelope(error: SecretsvcError, request_id: str) -> dict[str, object]:
-    """The body of every answer that is not 2xx (specification, "Errors")."""
+    """The body of every response that is not 2xx (specification, "Errors")."""
     body: dict[str, object] = {"code": error.code, "message": error.message, "request_id": request_id}
     if error.hint:
         body["hint"] = error.hint
@@ -46,27 +46,24 @@ def envelope(error: SecretsvcError, request_id: str) -> dict[str, object]:
 
 
 def is_outside_api(environ: Mapping[str, str]) -> bool:
-    """Whether the path is that of a page, or of what pages are made of."""
+    """Whether the path is that of a page or a static file."""
     return not f"{environ['PATH_INFO']}/".startswith(JSON_PATHS)
 
 
 def error_response(error: SecretsvcError, request: ServiceRequest) -> Response:
-    """The answer to an error: the envelope for the API, a page for everything else."""
+    """The response to an error: the envelope for the API, a page for everything else."""
     if is_outside_api(request.environ):
-        return DeferredPage(lambda: _answer(_page, error, request))
-    return _answer(_document, error, request)
+        return DeferredPage(lambda: _with_retry_after(_page(error, request), error))
+    return _with_retry_after(_json(error, request), error)
 
 
-def _answer(
-    make: Callable[[SecretsvcError, ServiceRequest], Response], error: SecretsvcError, request: ServiceRequest
-) -> Response:
-    response = make(error, request)
+def _with_retry_after(response: Response, error: SecretsvcError) -> Response:
     if isinstance(error, (RateLimited, Unavailable, IdentityProviderUnavailable)):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
 
 
-def _document(error: SecretsvcError, request: ServiceRequest) -> Response:
+def _json(error: SecretsvcError, request: ServiceRequest) -> Response:
     return RelativeResponse(
         body=orjson.dumps(envelope(error, request.request_id)),
         status=status_of(request, error),
@@ -83,7 +80,7 @@ def _page(error: SecretsvcError, request: ServiceRequest) -> Response:
         "status": status,
         "advice": advice,
         "request_id": request.request_id,
-        "refused": refused(error, request),
+        "refused": denial_details(error, request),
         "now": time_format.moment(call.now if call is not None else now_ms()),
     }
     response = RelativeResponse(
@@ -97,13 +94,14 @@ def _page(error: SecretsvcError, request: ServiceRequest) -> Response:
 
 
 def translate(error: BaseException, request: ServiceRequest) -> SecretsvcError:
-    """What the client is told of any exception; the request remembers what its line in the log tells."""
-    told = request.registry.database_failure(error) or _told(error, request.registry.error_codes)
-    request.failure = unexpected(error, request) if isinstance(told, Internal) else expected(told, error)
-    return told
+    """Return the error that the client gets for any exception; note the failure for the access log."""
+    public = request.registry.database_failure(error) or _public_error(error, request.registry.error_codes)
+    is_internal = isinstance(public, Internal)
+    request.failure = log_unexpected(error, request) if is_internal else expected_failure(public, error)
+    return public
 
 
-def _told(error: BaseException, registered: Container[str]) -> SecretsvcError:
+def _public_error(error: BaseException, registered: Container[str]) -> SecretsvcError:
     if isinstance(error, SecretsvcError):
         # One that `add_error` was not called for has no status.
         return error if error.code in registered else Internal()
@@ -115,7 +113,7 @@ def _told(error: BaseException, registered: Container[str]) -> SecretsvcError:
 
 
 def exception_view(error: BaseException, request: ServiceRequest) -> Response:
-    """Every exception that passes the view."""
+    """Exception view: respond to any exception."""
     return error_response(translate(error, request), request)
 
 

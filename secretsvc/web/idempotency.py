@@ -14,7 +14,7 @@ HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 GRAMMAR = r"[A-Za-z0-9._-]{1,64}"
 _KEY = re.compile(GRAMMAR)
 #: The header as a parameter of an operation.
-DESCRIBED = {
+PARAMETER = {
     "name": HEADER,
     "in": "header",
     "required": False,

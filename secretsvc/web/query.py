@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from secretsvc.kernel.errors import BadRequest, Issue, ValidationFailed, refuse
 from secretsvc.web.schema import Body, Values, validate
@@ -36,6 +36,13 @@ def validated_query(schema: Body, environ: Mapping[str, str]) -> Values:
 def parse_urlencoded(raw: bytes, most: int, kind: str) -> dict[str, str]:
     """At most `most` parameters by name; an error calls them a `kind`. Raises as `parse_query`."""
     return once(_pairs(raw, most, kind))
+
+
+def with_query(path: str, query: Mapping[str, str], **changes: object) -> str:
+    """Return a path with the parameters of a page, some changed; None removes one, `done` is dropped."""
+    merged = {**query, **changes, "done": None}
+    kept = {name: value for name, value in merged.items() if value is not None}
+    return f"{path}?{urlencode(kept)}" if kept else path
 
 
 def once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

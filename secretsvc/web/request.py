@@ -16,7 +16,8 @@ from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.sidebar_project import SidebarProject
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.transaction_mode import Mode
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.error_logging import Failure
 from secretsvc.web.forms import Form
 from secretsvc.web.schema import Values
@@ -26,6 +27,8 @@ from secretsvc.web.tree import Node, Tree
 View = Callable[[Node, "ServiceRequest"], object]
 #: What a tween is made of, and what it makes.
 Handler = Callable[["ServiceRequest"], Response]
+#: A mode, or a function that chooses it by the input of a request.
+ModeChoice = Mode | Callable[["ServiceRequest"], Mode]
 
 
 class Declared(Protocol):
@@ -34,14 +37,6 @@ class Declared(Protocol):
     @property
     def role(self) -> Role | str:
         """What the node's scope must grant, or a name of web/views.py."""
-
-    @property
-    def single_statement(self) -> bool:
-        """Whether it reads secrets by a single statement, for which autocommit suffices."""
-
-    @property
-    def writes(self) -> bool:
-        """Whether it writes, be it only the record of a read."""
 
 
 class ServiceRegistry(Protocol):
@@ -78,7 +73,7 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     #: Why it was not carried out, if it was not.
     failure: Failure | None = None
     #: Every view has one. Before the caller is admitted there is none: `call_of`.
-    call: Call = cast(Call, None)
+    call: UseCaseContext = cast(UseCaseContext, None)
     #: The declaration of its view; before that is found there is none: `operation_of`.
     operation: Declared = cast(Declared, None)
     query_values: Values = cast(Values, None)
@@ -89,7 +84,14 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     sidebar_project: SidebarProject | None = None
 
 
-def call_of(request: ServiceRequest) -> Call | None:
+def declare_mode(request: ServiceRequest, mode: ModeChoice) -> None:
+    """Set the mode of a request's transaction, once its input is valid; a public view has no call."""
+    call = call_of(request)
+    if call is not None:
+        call.mode = mode(request) if callable(mode) else mode
+
+
+def call_of(request: ServiceRequest) -> UseCaseContext | None:
     """The call of a request, None where nobody was admitted."""
     return request.call
 

@@ -27,7 +27,7 @@ from secretsvc.web.types import (
     Slug,
     Text,
     Type,
-    described,
+    json_schema_of,
     with_keywords,
 )
 
@@ -112,7 +112,7 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
         found = {
             "type": "object",
             "properties": {
-                node.name: with_keywords(field_schema(node), description_of(node)) for node in self.children
+                node.name: with_keywords(field_schema(node), own_description(node)) for node in self.children
             },
             "required": [node.name for node in self.children if node.required],
             "additionalProperties": False,
@@ -121,16 +121,16 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
 
 
 def field_schema(node: SchemaNode) -> JsonSchema:
-    """The JSON Schema of one field, with its default. Raises as `described`."""
-    found = described(node if isinstance(node, Body) else node.typ)
+    """The JSON Schema of one field, with its default. Raises as `json_schema_of`."""
+    found = json_schema_of(node if isinstance(node, Body) else node.typ)
     # What is left out is null is nothing that a client could send.
     if node.missing not in (colander.required, colander.drop, None):
         found = with_keywords(found, {"default": node.missing})
     return found
 
 
-def description_of(node: SchemaNode) -> JsonSchema:
-    """The sentence that a field or parameter has of its own, if any."""
+def own_description(node: SchemaNode) -> JsonSchema:
+    """The description that a field or parameter declares itself, if any."""
     return {"description": node.description} if node.description else {}
 
 

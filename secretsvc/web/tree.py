@@ -24,7 +24,7 @@ from zope.interface import implementer
 from secretsvc.kernel.authorization import GLOBAL, ScopePath, ScopeType
 from secretsvc.kernel.errors import Issue, NotFound
 from secretsvc.web.registration import declare
-from secretsvc.web.types import Anything, Identifier, Type, described
+from secretsvc.web.types import Anything, Identifier, Type, json_schema_of
 
 API = "api"
 PAGES = "pages"
@@ -206,7 +206,7 @@ def node_class(config: Configurator, given: type[Node] | str) -> type[Node]:
 def _check_described(node: type[Node] | None) -> None:
     while node is not None:
         try:
-            described(node.grammar_type)
+            json_schema_of(node.grammar_type)
         except ConfigurationError as error:
             raise ConfigurationError(f"{{{node.parameter}}} in a path: {error}") from None
         node = node.member

@@ -36,49 +36,53 @@ SCHEMAS = "#/components/schemas/"
 
 
 class NamedSchema(JsonSchema):
-    """A JSON Schema that has a name; `beside` is what is said at one place, beside the reference to it."""
+    """A JSON Schema that becomes a component; `keywords` stand next to one reference to it."""
 
-    def __init__(self, name: str, schema: JsonSchema, beside: JsonSchema | None = None) -> None:
+    def __init__(self, name: str, schema: JsonSchema, keywords: JsonSchema | None = None) -> None:
         super().__init__(schema)
-        self.name, self.beside = name, beside or {}
+        self.name, self.keywords = name, keywords or {}
 
     @property
     def reference(self) -> str:
-        """Where the description has it."""
+        """The `$ref` to the component."""
         return SCHEMAS + self.name
 
 
-def with_keywords(schema: JsonSchema, more: JsonSchema) -> JsonSchema:
-    """The schema with more keywords, at one place where it stands."""
+def with_keywords(schema: JsonSchema, keywords: JsonSchema) -> JsonSchema:
+    """Add keywords to a schema; to a named one at this place only."""
     if isinstance(schema, NamedSchema):
-        return NamedSchema(schema.name, schema, {**schema.beside, **more})
-    return schema | more
+        return NamedSchema(schema.name, schema, {**schema.keywords, **keywords})
+    return schema | keywords
 
 
-def described(what: object) -> JsonSchema:
-    """The JSON Schema of a type or a schema, which is asked for it; of a nullable one with null.
+def json_schema_of(schema: object) -> JsonSchema:
+    """Return what `json_schema()` of a type or schema returns, or null if it is nullable.
 
     Raises `ConfigurationError` with the name of one that has no method `json_schema`.
     """
-    if isinstance(what, type) or not hasattr(what, "json_schema"):
-        named = what if isinstance(what, type) else type(what)
+    if isinstance(schema, type) or not hasattr(schema, "json_schema"):
+        kind = schema if isinstance(schema, type) else type(schema)
         raise ConfigurationError(
-            f"{named.__module__}.{named.__qualname__} has no json_schema(): derive it from"
+            f"{kind.__module__}.{kind.__qualname__} has no json_schema(): derive it from"
             " secretsvc.web.schema.Type and return its JSON Schema there"
         )
-    found: JsonSchema = what.json_schema()
-    return or_null(found) if getattr(what, "nullable", False) else found
+    found: JsonSchema = schema.json_schema()
+    return or_null(found) if getattr(schema, "nullable", False) else found
 
 
-def or_null(found: JsonSchema) -> JsonSchema:
-    """As well as null."""
-    if "anyOf" in found:
-        return {"anyOf": [*(one for one in found["anyOf"] if one != NULL), NULL]}
-    if "type" not in found or "properties" in found or (isinstance(found, NamedSchema) and "enum" in found):
-        return {"anyOf": [found, NULL]}
-    if "enum" in found:
-        found = found | {"enum": [*found["enum"], None]}
-    return found | {"type": [found["type"], "null"]}
+def or_null(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of the same values and null."""
+    if "anyOf" in schema:
+        return {"anyOf": [*(one for one in schema["anyOf"] if one != NULL), NULL]}
+    if (
+        "type" not in schema
+        or "properties" in schema
+        or (isinstance(schema, NamedSchema) and "enum" in schema)
+    ):
+        return {"anyOf": [schema, NULL]}
+    if "enum" in schema:
+        schema = schema | {"enum": [*schema["enum"], None]}
+    return schema | {"type": [schema["type"], "null"]}
 
 
 ID = NamedSchema("Id", UUID_SCHEMA)

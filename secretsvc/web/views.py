@@ -20,15 +20,16 @@ from webob import Response
 
 from secretsvc.kernel.authorization import GrantSnapshot, Role, ScopePath, admin_grants, can_see, holds
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed, refuse
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.query import validated_query
 from secretsvc.web.registration import declare
-from secretsvc.web.request import ServiceRequest, View
-from secretsvc.web.response_schemas import answer_schema, hints_of, returned
+from secretsvc.web.request import ModeChoice, ServiceRequest, View, declare_mode
+from secretsvc.web.response_schemas import response_schema, response_type, type_hints_of
 from secretsvc.web.schema import NOTHING, Body, Variants, validate
 from secretsvc.web.tree import API, MOUNTS, N, Node, Root, node_class
-from secretsvc.web.types import described
+from secretsvc.web.types import json_schema_of
 from secretsvc.web.view_options import reads_option
 
 PUBLIC = NO_PERMISSION_REQUIRED
@@ -82,8 +83,8 @@ class Operation:
     query: Body = NOTHING
     #: A read of values: it writes an audit record, takes the plaintext headers, is refused across sites.
     reveals: bool = False
-    #: Whether it reads secrets by a single statement, for which autocommit suffices.
-    single_statement: bool = False
+    #: How its transaction begins, unless its method and `reveals` tell.
+    mode: ModeChoice | None = None
     #: Statuses of errors that not every operation can give.
     errors: tuple[int, ...] = ()
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
@@ -102,13 +103,17 @@ class Operation:
     extra_validation: Callable[..., tuple[Issue, ...]] | None = None
 
     @property
-    def writes(self) -> bool:
-        """Whether it writes, be it only the record of a read."""
-        return self.reveals or self.method not in SAFE_METHODS
+    def transaction_mode(self) -> ModeChoice:
+        """How its transaction begins."""
+        if self.mode is not None:
+            return self.mode
+        if self.method not in SAFE_METHODS:
+            return Mode.WRITE
+        return Mode.REVEAL if self.reveals else Mode.SNAPSHOT
 
 
 class Declaration(TypedDict, total=False):
-    """The fields of `Operation`, as keywords of `add_api_view`."""
+    """The fields of `Operation` as keywords (PEP 692), which type checkers need; a test compares the two."""
 
     operation_id: Required[str]
     summary: Required[str]
@@ -119,7 +124,7 @@ class Declaration(TypedDict, total=False):
     body: Body | Variants
     query: Body
     reveals: bool
-    single_statement: bool
+    mode: ModeChoice
     errors: tuple[int, ...]
     links: Mapping[str, Mapping[str, str]]
     media: Collection[str]
@@ -148,9 +153,9 @@ def add_api_view(
     operation = Operation(**declared)
     check_role(f"operation {operation.operation_id}", operation.role)
     if operation.response is UNDECLARED:
-        hint = returned(view)
+        hint = response_type(view)
         operation = replace(operation, response=hint, status=204 if hint is None else operation.status)
-    _check_described(operation)
+    _check_schemas(operation)
     declare(config, "operation", operation.operation_id)
     if name.startswith(":"):
         config.registry.tree.verbs[node].add(name[1:])
@@ -186,17 +191,17 @@ def add_api_views(config: Configurator, module: str) -> None:
     for view in vars(found).values():
         if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == found.__name__:
             name, declared = DECLARED[view]
-            node, code = next(iter(hints_of(view).values())), view.__code__
+            node, code = next(iter(type_hints_of(view).values())), view.__code__
             source = code.co_filename, code.co_firstlineno, code.co_name, ""
             config.add_api_view(view, context=node, name=name, _info=source, **declared)
 
 
-def _check_described(operation: Operation) -> None:
+def _check_schemas(operation: Operation) -> None:
     for part in ("query", "body", "response"):
         schema = getattr(operation, part)
         try:
             if schema is not None:
-                _ = answer_schema(schema) if part == "response" else described(schema)
+                _ = response_schema(schema) if part == "response" else json_schema_of(schema)
         except ConfigurationError as error:
             raise ConfigurationError(f"{part} of the operation {operation.operation_id}: {error}") from None
 
@@ -234,6 +239,7 @@ def input_view(view: View, info: IViewDeriverInfo) -> View:
         request.query_values = validated_query(operation.query, request.environ)
         request.response.status_int = operation.status
         if operation.body is None:
+            declare_mode(request, operation.transaction_mode)
             return view(context, request)
         headers = request.headers
         document = parse_object(
@@ -241,6 +247,7 @@ def input_view(view: View, info: IViewDeriverInfo) -> View:
         )
         try:
             request.body_values = validate(operation.body, document)
+            declare_mode(request, operation.transaction_mode)
             return view(context, request)
         except (ValidationFailed, PayloadTooLarge) as error:
             more = (

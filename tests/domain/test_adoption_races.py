@@ -16,8 +16,9 @@ from service import Service
 from sqlalchemy import text
 from waiting import PATIENCE, eventually
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.secrets.write.sealing import Plain, seal
 
 pytestmark = pytest.mark.both_engines

@@ -20,9 +20,10 @@ from sqlalchemy import Connection, select, update
 
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.db.base import Base
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.tables.projects import environment, project
 
 pytestmark = pytest.mark.both_engines
@@ -105,7 +106,7 @@ def scene_of(world: World, subject: str, at: ScopePath, *, changes: bool) -> Ite
                     call.now,
                     "a-test",
                     call.settings,
-                    lambda: set_mode(connection, Mode.WRITE),
+                    lambda _mode: set_mode(connection, Mode.WRITE),
                     connection.rollback,
                     call.load_ring,
                 )

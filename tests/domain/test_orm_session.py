@@ -11,13 +11,13 @@ from sqlalchemy import insert, select, text, update
 from statements import recorded
 
 from secretsvc.db.base import Base
-from secretsvc.db.engine import Mode
 from secretsvc.db.orm import RequestSession, TransactionOwnedByRequest, WroteWhileReading
 from secretsvc.directives import dbsession
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.transaction_mode import Mode
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.projects import project
 
 pytestmark = pytest.mark.both_engines
@@ -38,13 +38,13 @@ class Requests:
     def __call__(self, manager, mode=Mode.WRITE):
         registry = self.service.app.registry
         session = registry.database.session(manager)
-        call = Call(
+        call = UseCaseContext(
             SYSTEM,
             SYSTEM_GRANTS,
             1,
             "a-test",
             registry.service_settings,
-            connect=lambda: session.connection(mode),
+            connect=lambda _mode: session.connection(mode),
             abandon=session.restart,
             load_ring=registry.load_ring,
         )

@@ -26,7 +26,7 @@ from secretsvc.kernel.authorization import (
 )
 from secretsvc.kernel.errors import Forbidden, NotFound
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
@@ -38,15 +38,15 @@ SETTINGS = Settings({}, {"BOOTSTRAP_ADMINS": ADMIN})
 LISTED = ("u0@example.com", "u2@example.com")
 
 
-def call_of(settings: Settings, connection: Connection, *held: HeldGrant) -> Call:
+def call_of(settings: Settings, connection: Connection, *held: HeldGrant) -> UseCaseContext:
     """A call of somebody with these grants."""
-    return Call(
+    return UseCaseContext(
         SYSTEM,
         GrantSnapshot(held),
         NOW,
         "test",
         settings,
-        connect=lambda: connection,
+        connect=lambda _mode: connection,
         abandon=connection.rollback,
         load_ring=lambda: pytest.fail("no key is needed"),
     )
@@ -86,7 +86,7 @@ def test_the_readers_are_those_whom_the_decision_lets_in(engine, world, at, list
     assert len(statements) == 2
 
 
-def assert_explained(call: Call, found: list[Reader], at: ScopePath) -> None:
+def assert_explained(call: UseCaseContext, found: list[Reader], at: ScopePath) -> None:
     """Each source is the one that the explainer holds for decisive at the widest scope it names."""
     for one in found:
         assert one.source.decisive

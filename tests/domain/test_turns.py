@@ -11,8 +11,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from waiting import PATIENCE, eventually
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.authorization import ScopePath
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.rules import lock_environment
 
 pytestmark = pytest.mark.both_engines

@@ -285,6 +285,7 @@ def test_a_button_of_no_grant_or_of_somebody_elses_is_refused(browser, service):
     assert {row["action"] for row in service.denials()} == {"authz.environment.admin"}
 
 
+@pytest.mark.slow
 def test_the_last_admin_stays_and_the_page_says_why(make_service):
     first = make_service()
     first.user()

@@ -129,6 +129,7 @@ def expected(service: Service, table: list[Any]) -> dict[str, int]:
     return {f"{row[0]} {row[1]} {row[2]}": row[column] for row in table}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [10, 300])
 def test_a_global_admins_requests_cost_what_they_cost_whatever_there_is(make_service, count):
     service = prepared(make_service)

@@ -130,6 +130,7 @@ def test_a_token_or_a_tally_that_was_tampered_with_is_named(service):
     assert problems(service) == []
 
 
+@pytest.mark.slow
 def test_tokens_and_tallies_that_were_adopted_are_compared(service):
     sealing = Sealing(service.app.registry.load_ring(), "secretsvc")
     while service.app.registry.audit_sealer.step():

@@ -101,6 +101,7 @@ def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(ser
     assert any(detail.get("described") == ["A"] for detail in kept)
 
 
+@pytest.mark.slow
 def test_a_copy_of_all_keys_is_one_entry_and_found_for_those_that_it_took(service, vaults):
     prod, _ = vaults
     prod.batch(delete=["C"])
@@ -121,6 +122,7 @@ def test_a_copy_of_all_keys_is_one_entry_and_found_for_those_that_it_took(servic
     assert [sorted(one["keys"]) for one in copies] == [sorted(prod.values().keys() - {"LATER"})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 def test_its_pages_together_are_the_whole(service, vaults, limit):
     admin = service.user()
@@ -251,6 +253,7 @@ def fill(service):
     service.execute("ANALYZE")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["", "&action=secret.reveal", "&actor=writer@example.com", "&outcome=success"]
 )

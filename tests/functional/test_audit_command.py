@@ -216,6 +216,7 @@ def test_a_tail_leaves_nothing_out_and_repeats_nothing_wherever_it_was_cut_off(e
     assert json.loads(audit("tail", INI, "--from", last)) == json.loads(whole.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_before_anything_is_sealed_there_is_nothing_to_export(admin, audit, tmp_path):
     assert "nothing is sealed yet" in audit("export", INI, tmp_path / "export", status=1)
     assert "Name a folder" in audit("verify", status=2)

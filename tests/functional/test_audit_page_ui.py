@@ -110,6 +110,7 @@ def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
     assert links["Everything by root@example.com"] == "/audit?actor=root%40example.com"
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_named_by_its_slug_as_the_log_knows_it(browser, service, admin):
     scope = service.scope("shop/prod")
     Vault(admin).set(TOKEN="x")
@@ -186,6 +187,7 @@ def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, ser
     assert actions(browser.open("/audit?actor=BOB@example.com")) == ["test.one"]
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_a_place_is_a_filter(browser, service, admin):
     arrange(service, "depot", "prod")
@@ -303,6 +305,7 @@ def test_older_and_newer_pages_lead_through_everything_and_back(browser, service
     assert page.html.find("a", rel="next")
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
     log(service, 10, action="test.page", request_id="old")
@@ -316,6 +319,7 @@ def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
     assert [row[7] for row in records(page.click("^Newest$"))] == ["new"] * 3 + ["old"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_a_project_admins_pages_lead_both_ways_too(service, admin):
     scopes = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
@@ -481,6 +485,7 @@ def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, serv
     assert not any(asked_numbers(browser.open("/audit")).values())
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_questions_count_no_more_than_the_caller_may_audit(service, admin):
     arrange(service, "depot", "prod")

@@ -199,6 +199,7 @@ def test_who_am_i_has_the_fields_of_the_contract(service):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_keys_that_a_process_before_it_has_kept_let_people_in(make_service, issuer, tmp_path):
     kept = {"ACCESS_JWKS_CACHE": str(tmp_path / "keys.json")}
     with KeyServer(issuer.jwks()) as server:

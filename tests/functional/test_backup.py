@@ -93,6 +93,7 @@ def test_a_backup_overwrites_nothing_not_even_a_link_that_leads_nowhere(back_up,
     assert (there.read_text(), names(tmp_path)) == ("kept", ["there"])
 
 
+@pytest.mark.slow
 @LITE
 def test_who_takes_the_name_meanwhile_keeps_it(back_up, service, tmp_path, monkeypatch):
     target = tmp_path / "backup"
@@ -108,6 +109,7 @@ def test_who_takes_the_name_meanwhile_keeps_it(back_up, service, tmp_path, monke
     assert (target.read_text(), names(tmp_path)) == ("theirs", ["backup"])
 
 
+@pytest.mark.slow
 @LITE
 def test_a_backup_that_fails_leaves_no_file(back_up, service, tmp_path, database_url, monkeypatch):
     damaged = tmp_path / "damaged.sqlite"
@@ -132,6 +134,7 @@ def test_a_backup_that_fails_leaves_no_file(back_up, service, tmp_path, database
     assert names(tmp_path) == before
 
 
+@pytest.mark.slow
 @LITE
 def test_where_the_file_system_has_no_hard_links_that_is_said(back_up, service, tmp_path, monkeypatch):
     def refuse(source, name):
@@ -143,6 +146,7 @@ def test_where_the_file_system_has_no_hard_links_that_is_said(back_up, service, 
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 @LITE
 @pytest.mark.skipif(os.geteuid() != 0, reason="to mount a small file system takes root")
 def test_a_full_disk_is_said_and_nothing_is_left_behind(back_up, service, tmp_path):

@@ -19,7 +19,7 @@ from secretsvc.sealedlog.models import audit_pruned, audit_seal
 from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.retention.prune import Pruning, prune_some, prunings_of, signed
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.key_replacement import replace_key
+from secretsvc.sealedlog.rules.key_replacement import replace_signing_key
 from secretsvc.sealedlog.rules.signer import find_signer, private_key
 from secretsvc.sealedlog.verification.verify import is_replayed, verify_database
 
@@ -116,7 +116,7 @@ def test_who_adds_a_record_of_a_pruning_explains_nothing_and_keeps_nobody_from_a
 
 def test_a_pruning_that_a_former_key_signs_after_its_replacement_explains_nothing(pruned):
     stolen, ring = key_of(pruned), pruned.app.registry.load_ring()
-    replace_key(pruned.engine, Sealing(ring, "secretsvc"), "made-by-a-test")
+    replace_signing_key(pruned.engine, Sealing(ring, "secretsvc"), "made-by-a-test")
     add(pruned, json.dumps(signed("secretsvc", stolen, Pruning(BEFORE, 1, OLD + 1, "0" * 64))))
     assert believed(pruned) == [OLD]
     assert problems(pruned) == []

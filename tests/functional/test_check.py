@@ -93,6 +93,7 @@ def grant(url, role, *statements):
     execute(url, *(statement.replace("ROLE", role) for statement in statements))
 
 
+@pytest.mark.slow
 def test_of_a_good_deployment_nothing_fails_but_what_the_tests_have_switched_off(check, service):
     fill(arrange(service))
     code, found = check()
@@ -179,6 +180,7 @@ def test_a_key_that_is_not_in_use_fails(check, service):
     assert (code, levels(found)["key"], levels(found)["adoption"]) == (1, "ok", "fail")
 
 
+@pytest.mark.slow
 def test_envelopes_under_a_key_that_the_ring_lacks_fail(check, service):
     fill(arrange(service))
     lost = kid_of(service)
@@ -213,6 +215,7 @@ def test_a_database_that_is_not_there_is_not_made(check, tmp_path):
     assert not (tmp_path / "none.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_a_schema_that_is_not_served_fails(check, databases, database_url):
     empty = databases.create_empty()
     execute(empty, "SELECT 1")
@@ -247,6 +250,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow
 def test_a_foreign_trigger_or_rule_on_our_tables_fails(check, service, database_url):
     named = {"sqlite": "drops on audit_record", "postgresql": "drops on audit_record, hides on audit_record"}
     engine = service.engine.name
@@ -267,6 +271,7 @@ def test_triggers_on_other_tables_are_no_matter_of_ours(check, database_url):
     assert levels(check()[1])["triggers"] == "ok"
 
 
+@pytest.mark.slow
 def test_without_an_administrator_it_fails(check, service):
     code, found = check(BOOTSTRAP_ADMINS="")
     assert (code, levels(found)["admins"]) == (1, "fail")
@@ -304,6 +309,7 @@ def test_a_role_without_its_rights_fails_and_with_them_does_not(check, database_
     assert found["rights"] == [("fail", "the role lacks DELETE, INSERT on grant: GRANT them to it")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_a_role_with_the_rights_that_the_check_asks_for_can_write_and_read(make_service, database_url, role):
     grant(
@@ -328,6 +334,7 @@ def test_a_database_that_is_read_only_fails(check, database_url):
         connection.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(sql.Identifier(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_a_database_that_commits_later_than_it_says_fails(check, database_url):
     name = make_url(database_url).database
@@ -377,6 +384,7 @@ def test_a_storage_whose_library_is_missing_fails(make_service, monkeypatch):
     assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found.text
 
 
+@pytest.mark.slow
 def test_a_file_of_keys_that_cannot_be_used_is_a_warning(make_service, tmp_path):
     path = tmp_path / "keys.json"
     path.write_text("no object")
@@ -386,6 +394,7 @@ def test_a_file_of_keys_that_cannot_be_used_is_a_warning(make_service, tmp_path)
     assert found.text.startswith("the file of ACCESS_JWKS_CACHE is not used: JSONDecodeError")
 
 
+@pytest.mark.slow
 def test_a_full_environment_that_cannot_be_exported_is_a_warning(check):
     ((level, told),) = check(PLAINTEXT_MAX_BYTES="1000")[1]["settings"]
     assert (level, "a full environment cannot be exported" in told) == ("warn", True)

@@ -75,6 +75,7 @@ def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin, here)
     assert "two" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_verify_retires_a_key_that_no_envelope_names_but_not_the_newest(secretsvc, service, admin):
     fill(admin)
     now = rotated(service)
@@ -93,6 +94,7 @@ def test_verify_retires_a_key_that_no_envelope_names_but_not_the_newest(secretsv
     assert adopted(service) == [(kids[0], False), (kids[1], True)]
 
 
+@pytest.mark.slow
 @pytest.mark.both_engines
 def test_adopt_takes_a_key_into_use_at_once_and_says_both_kids(secretsvc, service, admin):
     fill(admin)

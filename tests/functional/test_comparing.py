@@ -9,7 +9,7 @@ from secrets_client import BOTH_SPELLINGS, Vault, state, tamper
 from service import arrange
 from statements import recorded
 
-from secretsvc.secrets.queries.inline_envelopes import SHORT
+from secretsvc.secrets.queries.contents import INLINE_BYTES as SHORT
 
 DEV = "/projects/shop/environments/dev"
 WITH_DEV = "secrets:compare?project=shop&environment=dev"
@@ -239,9 +239,9 @@ def test_values_under_two_master_keys_are_compared_and_one_that_no_key_opens_is_
 
 
 @pytest.mark.both_engines
-@pytest.mark.parametrize(("length", "most"), [(1, 2), (SHORT, 4)])
+@pytest.mark.parametrize(("length", "most"), [(1, 4), (SHORT, 6)])
 @pytest.mark.parametrize("count", [1, 300])
-def test_a_comparison_takes_the_snapshot_and_two_statements_or_four_for_long_values(
+def test_a_comparison_takes_the_snapshot_and_four_statements_or_six_for_long_values(
     make_service, count, length, most
 ):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")

@@ -151,7 +151,7 @@ def test_a_304_opens_no_value_and_leaves_no_record(vault, service, opened, path)
 
 
 @pytest.mark.both_engines
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", [*PATHS, "secrets?rev=3", "secrets:export?rev=3"])
 def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, service, path):
     with recorded(service.engine) as statements, transactions(service.engine) as sent:
         ask(vault, path, '"3"')

@@ -208,7 +208,7 @@ def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_ser
     prod = Vault(arrange(service, "shop", "prod"))
     prod.set(A="1")
     service.user("eve@example.com").get("/whoami")
-    monkeypatch.setattr(admission, "_told", LogThrottle())
+    monkeypatch.setattr(admission, "_unwritten", LogThrottle())
     with nothing_is_written(service, monkeypatch), caplog.at_level(logging.WARNING, admission.__name__):
         for path in ("/whoami", "/projects", f"{prod.base}/secrets", f"{prod.base}/secrets/A/versions"):
             prod.client.get(path)

@@ -11,7 +11,7 @@ from secretsvc.meta import api
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.web.openapi.document import endpoints
 from secretsvc.web.openapi.references import extract_references, with_description, without_bounds
-from secretsvc.web.response_schemas import answer_schema
+from secretsvc.web.response_schemas import response_schema
 from secretsvc.web.types import NamedSchema
 
 #: Bytes, as they are served.
@@ -278,7 +278,7 @@ def test_what_a_field_says_itself_goes_before_the_glossary_and_the_schema_s_entr
 def test_answers_promise_no_bounds_but_a_field_may_be_called_like_one():
     answer = {"properties": {"pattern": {"type": "string", "maxLength": 3}}, "required": ["pattern"]}
     assert without_bounds(answer) == {"properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}
-    assert without_bounds(answer_schema(dict[str, int])) == {
+    assert without_bounds(response_schema(dict[str, int])) == {
         "type": "object",
         "additionalProperties": {"type": "integer", "format": "int64"},
     }

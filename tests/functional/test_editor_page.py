@@ -375,15 +375,15 @@ def test_a_doubt_is_told_in_words(value, told):
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("count", [1, 300])
-def test_the_editor_takes_two_statements_beside_those_of_each_page(service, vault, count):
+def test_the_editor_takes_three_statements_beside_those_of_each_page(service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")
     vault.batch(set={f"K{number}": "x" for number in range(count)})
     browser = Browser(quiet)
     browser.open(PROD)
     with recorded(quiet.engine) as statements:
         browser.open(PROD)
-    # Who asks, the environment, its secrets with their authors, and the project for the shell.
-    assert len(statements) == 4, statements
+    # The caller, the environment, its secrets, their authors, and the project for the shell.
+    assert len(statements) == 5, statements
 
 
 def many(vault, count=500):

@@ -15,8 +15,9 @@ from service import Maker, Service, arrange
 from sqlalchemy import Connection, event
 
 from secretsvc.audit.models import REFUSALS, audit_record, denial_tally
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 
 pytestmark = pytest.mark.both_engines
 

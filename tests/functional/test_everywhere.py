@@ -8,7 +8,7 @@ from secrets_client import Vault
 from statements import recorded
 
 from secretsvc.secrets.write import write
-from secretsvc.secrets.write.apply_plan import LostRace, apply
+from secretsvc.secrets.write.apply_plan import LostRace, apply_plan
 
 PROJECT = "/projects/shop"
 WANDA = "wanda@example.com"
@@ -202,8 +202,8 @@ def test_the_page_takes_three_statements_however_much_there_is(make_service, vau
 
 
 def test_a_race_lost_in_one_environment_leaves_all_as_they_were(browser, vault, dev, monkeypatch):
-    tries = iter([apply, lost, apply])
-    monkeypatch.setattr(write, "apply", lambda *given: next(tries)(*given))
+    tries = iter([apply_plan, lost, apply_plan])
+    monkeypatch.setattr(write, "apply_plan", lambda *given: next(tries)(*given))
     page = carried_out(browser, "rename", to="NEW", status=409)
     assert "A write got in between: nothing was written." in words(page)
     assert "DB_URL" in dev.listed()

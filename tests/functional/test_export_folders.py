@@ -24,7 +24,7 @@ from secretsvc.sealedlog.retention.boundaries import by_folder, folder_of, wrong
 from secretsvc.sealedlog.retention.exported import compare_hashes
 from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.key_replacement import replace_key
+from secretsvc.sealedlog.rules.key_replacement import replace_signing_key
 from secretsvc.sealedlog.verification.verify import verify_database, verify_files
 from secretsvc.transparency.signed_note import read_checkpoint
 
@@ -334,7 +334,9 @@ def test_folders_from_before_and_after_another_signing_key_verify_by_either(fill
     close(service, one)
     old = one.text("key").strip()
     begin(service, two, one)
-    replace_key(service.engine, Sealing(service.app.registry.load_ring(), "secretsvc"), "made-by-a-test")
+    replace_signing_key(
+        service.engine, Sealing(service.app.registry.load_ring(), "secretsvc"), "made-by-a-test"
+    )
     log(service, 300)
     close(service, two)
     begin(service, three, two)

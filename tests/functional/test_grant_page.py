@@ -200,6 +200,7 @@ def test_the_page_is_for_the_admins_of_the_grants_scope(admin, service):
     assert terms(service, made) == ("writer", None)
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_as_text(browser, service):
     made = service.grant(service.identity_id(EVIL, "service"), "reader", "shop")
     twin = service.grant(service.identity_id(EVIL, "service"), "writer", "shop")

@@ -11,8 +11,9 @@ import pytest
 from secrets_client import CANONICAL, Vault
 from sqlalchemy import and_, delete, insert, select, update
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.secrets.models import revision, secret, secret_version

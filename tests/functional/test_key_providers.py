@@ -26,6 +26,7 @@ def test_files_hold_the_keys_with_a_line_end_or_without(make_service, tmp_path):
     assert kids(service) == list(KeyRing(master_key(NEW_KEY), master_key(MASTER_KEY)).kids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [None, "", "\n"])
 def test_the_file_of_the_retired_key_may_be_missing_or_empty(make_service, tmp_path, old):
     (tmp_path / "new").write_text(NEW_KEY)
@@ -59,6 +60,7 @@ def test_a_file_provider_without_a_file_is_a_misconfiguration(make_service, capl
     assert "setting MASTER_KEY_FILE is missing" in caplog.text
 
 
+@pytest.mark.slow
 def test_an_unknown_provider_is_a_misconfiguration(make_service, caplog):
     service = make_service(KEY_PROVIDER="vault")
     assert service.nobody().get("/health", 500).json["code"] == "SERVER_MISCONFIGURED"

@@ -8,7 +8,8 @@ from rotation import NEW_KEY, PROD, fill, rotated
 from service import ADMIN, API, MASTER_KEY
 from statements import recorded
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.keyring.rules import load_page
 from secretsvc.secrets.models import secret_version
 

@@ -141,6 +141,7 @@ def test_who_serves_may_do_what_the_service_does_and_no_more(served):
     assert level == "ok"
 
 
+@pytest.mark.slow
 def test_rights_that_are_too_wide_are_named(served):
     as_owner(served, "GRANT UPDATE, DELETE ON audit_seal TO ROLE", "GRANT TRUNCATE ON digest_key TO PUBLIC")
     wide = "REVOKE DELETE, UPDATE on audit_seal; TRUNCATE on digest_key from it"
@@ -157,7 +158,7 @@ def test_a_migration_takes_what_was_granted_and_its_way_down_gives_what_older_re
     assert held(served) == WRITES
     log(served)
     assert listed in [row["record_id"] for row in served.rows(audit_unsealed)]
-    assert served.app.registry.audit_sealer.step() == 3
+    assert sum(iter(served.app.registry.audit_sealer.step, 0)) == 3
 
 
 @pytest.mark.parametrize("detour", DETOURS)

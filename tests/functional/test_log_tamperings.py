@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signer import find_signer, private_key

@@ -89,6 +89,7 @@ def test_the_way_down_says_what_is_lost_and_is_not_gone_without_the_flag(run, se
     assert revision(database_url) == [REVISION]
 
 
+@pytest.mark.slow
 def test_the_way_down_is_gone_with_the_flag_and_up_again(run, database_url):
     down = ("migrate", "production.ini", "--down-to", BELOW)
     done = run(database_url, *down, "--lose-data")
@@ -114,6 +115,7 @@ def test_the_commands_of_the_page_of_upgrades_lead_back_and_up_again(run, servic
     assert "ok    schema" in run(database_url, *check).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("down", [(), ("--down-to", "base", "--lose-data")], ids=["up", "down"])
 def test_a_role_that_does_not_own_the_tables_is_told_to_name_the_owner(run, two_roles, down):

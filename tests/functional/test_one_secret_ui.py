@@ -211,6 +211,7 @@ def test_what_others_did_to_a_key_is_told_by_its_kind(browser, vault, admin):
     assert "copied it from Dev" in timeline(browser.open(f"{PROD}/secrets/D"))[0]
 
 
+@pytest.mark.slow
 def test_a_long_history_stands_on_several_pages(browser, vault):
     for number in range(55):
         vault.set(A=str(number))

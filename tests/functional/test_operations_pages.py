@@ -15,7 +15,7 @@ from statements import recorded
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms
-from secretsvc.keyring.ui import rate
+from secretsvc.keyring.ui import rate_text
 from secretsvc.sealedlog.retention.prune import record_exported_size
 from secretsvc.transparency.signed_note import Checkpoint
 
@@ -114,7 +114,7 @@ def test_only_a_global_admin_has_the_page_and_its_form(service, admin, role, sco
     ("notation", "text"), [("1/hour", "1 an hour"), ("20/5 second", "20 in 5 seconds"), (None, "no limit")]
 )
 def test_a_rate_is_told_in_words(notation, text):
-    assert rate(notation and limits.parse(notation)) == text
+    assert rate_text(notation and limits.parse(notation)) == text
 
 
 def test_the_limits_in_force_the_version_and_the_database_are_told(make_service):

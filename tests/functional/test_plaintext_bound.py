@@ -16,12 +16,12 @@ from service import ADMIN, API, HEADER, arrange
 from statements import recorded
 from wsgi import call
 
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 
 PROD = "/projects/shop/environments/prod"
 EXPORT = f"{API}{PROD}/secrets:export"
 #: What a request's values hang on. Pyramid makes a class for each request, which leads to none of them.
-WITH_VALUES = (webob.Request, webob.Response, Call, FrameType, TracebackType)
+WITH_VALUES = (webob.Request, webob.Response, UseCaseContext, FrameType, TracebackType)
 PEOPLE = ("ada@example.com", "bob@example.com", "cyd@example.com", "dan@example.com")
 #: Four exports of three values of 1,000 bytes, one for each identity; a value and an answer are longer by
 #: what belongs to them.

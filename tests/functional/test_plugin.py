@@ -97,6 +97,7 @@ def test_its_operations_write_read_and_record(service, admin):
     admin.get(NOTES, 404)
 
 
+@pytest.mark.slow
 def test_its_input_is_as_strict_and_its_roles_are_as_those_of_the_service(service, admin):
     assert admin.post(NOTES, {"text": "x", "colour": "red"}, 422).json["issues"][0]["path"] == "colour"
     service.grant("rita@example.com", "reader", "shop/prod")
@@ -144,6 +145,7 @@ def test_its_setting_is_reported_and_refused_as_those_of_the_service(service, ad
     other.post(NOTES, {"text": "y"}, 409)
 
 
+@pytest.mark.slow
 def test_its_format_is_read_and_written_by_the_api_and_by_the_pages(service, admin):
     vault, values = Vault(admin), {"GREETING": "Grüße,\t\n", "EMPTY": ""}
     vault.batch(set=values)

@@ -306,6 +306,7 @@ def tables(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", BRANCHES)
 def test_migrations_that_are_no_branch_stop_the_start_and_alembic(tables, tmp_path, wrong):
     migrations, told = BRANCHES[wrong]

@@ -84,6 +84,7 @@ def test_where_nobody_is_asked_for_there_is_nobody(acme):
     assert found == {"identity": None, "userid": None, "authenticated": False, "reader": False}
 
 
+@pytest.mark.slow
 def test_a_plugin_s_view_is_refused_by_our_errors_and_the_denial_is_recorded(acme):
     acme.grant("rita@example.com", "reader", "shop/prod")
     refused = acme.user("rita@example.com").post(f"{PROD}/deploy", None, 404)

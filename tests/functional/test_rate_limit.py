@@ -47,6 +47,7 @@ def test_whatever_is_asked_for_counts(make_service):
     ada.get("/nothing", 429)
 
 
+@pytest.mark.slow
 def test_a_refused_stranger_leaves_no_identity_behind_a_second_time(make_service):
     service = make_service(RATE_LIMIT="1/day")
     service.user("ada@example.com").get("/projects")

@@ -36,6 +36,7 @@ def test_a_storage_that_is_away_refuses_nobody_and_the_limit_holds(make_service,
     assert told == ["the rate limit's storage is away (ConnectionError): this process counts by itself"]
 
 
+@pytest.mark.slow
 def test_bytes_are_counted_by_the_process_alone_while_it_is_away(make_service, distant):
     service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
     vault = Vault(arrange(service, "shop", "prod"))
@@ -55,7 +56,7 @@ def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, d
         raise Unavailable(1)
 
     with monkeypatch.context() as context:
-        context.setattr(write, "apply", fail)
+        context.setattr(write, "apply_plan", fail)
         vault.batch(503, set={"A": "four"})
     distant.is_away = False
     monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 1_001)
@@ -111,6 +112,7 @@ def test_a_storage_that_is_not_known_is_told(make_service, uri):
     assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
 
 
+@pytest.mark.slow
 def test_a_storage_without_its_library_is_reported_as_that(make_service, monkeypatch, caplog):
     for module in ("redis.backoff", "redis.retry"):
         monkeypatch.setitem(sys.modules, module, None)

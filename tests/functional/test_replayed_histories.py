@@ -14,7 +14,7 @@ from rotation import rotated
 from secrets_client import overwrite
 from sqlalchemy import and_, select, update
 
-from secretsvc.audit.rules.records import write
+from secretsvc.audit.rules.records import write_record
 from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.actors import SYSTEM
@@ -83,7 +83,7 @@ def adopt_as_before(service):
     with write_transaction(service.engine) as connection:
         row = {"id": ONLY, "note": note, "content": content, "created_at": now_ms()}
         connection.execute(audit_snapshot.insert(), row)
-        write(connection, SYSTEM, now_ms(), "by-a-test", ADOPTED, detail=detail)
+        write_record(connection, SYSTEM, now_ms(), "by-a-test", ADOPTED, detail=detail)
 
 
 @pytest.mark.slow
@@ -106,6 +106,7 @@ def test_a_random_history_is_explained_after_the_master_key_was_rotated(service,
     assert problems(now) == []
 
 
+@pytest.mark.slow
 def test_versions_that_are_older_than_a_pruning_are_compared(vault, service, files):
     vault.set(OLD="first")
     audit.export_to(service.app.registry, files)

@@ -72,6 +72,7 @@ def test_the_names_of_an_issuer_that_is_taken_out_stay_its_own(service, ci):
     assert issuer_of(service) == ("ci", ci.issuer)
 
 
+@pytest.mark.slow
 def test_names_that_only_look_alike_are_free(service, ci):
     Client(service.app, ci.workload()).get("/whoami")
     without = plain(service)

@@ -75,6 +75,7 @@ def record(service):
     write(REVISION, "0.1.0")
 
 
+@pytest.mark.slow
 def test_over_a_schema_for_later_releases_every_operation_is_refused_from_the_next_request(
     service, record, caplog
 ):

@@ -14,11 +14,12 @@ from sqlalchemy import text, update
 
 from alembic import command
 from secretsvc.audit.rules import records
-from secretsvc.audit.rules.records import write
-from secretsvc.db.engine import Mode, read_once, set_mode, snapshot
+from secretsvc.audit.rules.records import write_record
+from secretsvc.db.engine import read_once, set_mode, snapshot
 from secretsvc.deployment import audit
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules import unsealed
 from secretsvc.sealedlog.rules.heads import Sealing
@@ -136,7 +137,7 @@ def test_whoever_waited_for_the_row_is_told_after_whom_it_waited_for(sealed, adm
         waits.join(0.3)
         assert waits.is_alive()
         detail = {"identity_id": bot, "fields": ["disabled"], "disabled": True}
-        write(writer, SYSTEM, 1, "by-a-test", "identity.update", detail=detail)
+        write_record(writer, SYSTEM, 1, "by-a-test", "identity.update", detail=detail)
         writer.commit()
     waits.join()
     assert [row["disabled"] for row in sealed.rows(identity, identity.c.subject == "bot")] == [False]

@@ -17,7 +17,7 @@ from stopped_clock import stopped
 from wsgi import call
 
 from secretsvc.audit.models import audit_record
-from secretsvc.authentication.service_tokens import digest_of, new_token
+from secretsvc.authentication.service_tokens import new_token, token_digest
 from secretsvc.kernel.clock import now_ms
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
@@ -296,7 +296,7 @@ FORGED = {
     "two joined": lambda token: f"{token}, {token}",
     "two": lambda token: token + token,
     "not ASCII": lambda token: token[:-1] + "\u0660",
-    "its digest": lambda token: f"ssv_{digest_of(token).hex()}"[:53],
+    "its digest": lambda token: f"ssv_{token_digest(token).hex()}"[:53],
     "signed": lambda token: f"{token}.e30.e30",
 }
 

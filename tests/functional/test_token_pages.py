@@ -229,6 +229,7 @@ def test_where_they_are_switched_off_there_is_no_page(browser, service):
     assert "Service tokens" not in words(browser.open(f"/identities/{robot}"))
 
 
+@pytest.mark.slow
 def test_what_somebody_has_seen_is_told_by_place_and_whether_it_is_in_force(browser, service, admin):
     service.grant(ADA, "writer", "shop")
     prod = Vault(admin)

@@ -195,6 +195,7 @@ def test_a_page_is_known_for_a_month(service, admin, days, words_of_it):
     assert (admin.get(SHOP).json["name"] == "Typed") == (words_of_it == "Saved.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [None, *(name for name in SENT if name != "token")])
 def test_a_form_that_may_be_too_large_tells_the_scripts_how_large(organisation, name):
     browser, paths = organisation

@@ -93,6 +93,7 @@ def test_a_disabled_machine_is_disabled(service, admin, robot):
     robot.get("/projects/shop", 404)
 
 
+@pytest.mark.slow
 def test_a_machine_may_be_the_last_admin_and_is_guarded(make_service, settings, ci):
     service = make_service(**ini(settings))
     arrange(service)

@@ -13,7 +13,7 @@ from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.actors import Maker
 from secretsvc.kernel.schema_annotations import Items, SchemaKeywords, Slug, Time, schema_name
-from secretsvc.web.response_schemas import answer_schema, returned
+from secretsvc.web.response_schemas import response_schema, response_type
 from secretsvc.web.schema import Body, Integer, required
 from secretsvc.web.types import UUID_SCHEMA
 
@@ -107,11 +107,11 @@ GATE = {
     ],
 )
 def test_a_type_hint_is_described(hint, schema):
-    assert answer_schema(hint) == schema
+    assert response_schema(hint) == schema
 
 
 def test_a_dataclass_is_an_object_of_what_the_renderer_writes_of_it():
-    assert answer_schema(Gate) == GATE
+    assert response_schema(Gate) == GATE
 
 
 @pytest.mark.parametrize(
@@ -129,19 +129,19 @@ def test_a_dataclass_is_an_object_of_what_the_renderer_writes_of_it():
     ],
 )
 def test_a_schema_has_the_name_of_its_class_or_the_one_that_it_is_called_by(hint, name):
-    assert answer_schema(hint).name == name
+    assert response_schema(hint).name == name
 
 
 def test_what_is_said_of_one_field_is_said_beside_its_type():
-    found = answer_schema(Annotated[Gate, SchemaKeywords(description="The front one.")])
-    assert (found.name, found.beside) == ("Gate", {"description": "The front one."})
+    found = response_schema(Annotated[Gate, SchemaKeywords(description="The front one.")])
+    assert (found.name, found.keywords) == ("Gate", {"description": "The front one."})
     assert found == GATE
-    assert answer_schema(Gate).beside == {}
+    assert response_schema(Gate).keywords == {}
 
 
 def test_a_type_parameter_stands_for_what_it_was_given():
-    found = answer_schema(Sized[Items[Gate]])["properties"]
-    items = answer_schema(Items[Gate])
+    found = response_schema(Sized[Items[Gate]])["properties"]
+    items = response_schema(Items[Gate])
     assert items["properties"]["items"] == {"type": "array", "items": GATE}
     assert found["items"] == {"type": "array", "items": items}
     assert found["by_name"] == {"type": "object", "propertyNames": SLUG, "additionalProperties": items}
@@ -149,7 +149,7 @@ def test_a_type_parameter_stands_for_what_it_was_given():
 
 
 def test_a_mapping_of_known_names_is_an_object_whose_members_may_be_left_out():
-    assert answer_schema(Key) == {
+    assert response_schema(Key) == {
         "type": "object",
         "properties": {"opens": SLUG, "bent": {"type": "boolean", "description": "worn"}},
         "required": ["opens"],
@@ -157,7 +157,7 @@ def test_a_mapping_of_known_names_is_an_object_whose_members_may_be_left_out():
 
 
 def test_a_schema_tells_itself():
-    assert answer_schema(Painted())["properties"]["colour"]["type"] == "integer"
+    assert response_schema(Painted())["properties"]["colour"]["type"] == "integer"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_schema_tells_itself():
 )
 def test_a_type_that_json_does_not_have_is_refused_by_its_name(hint, told):
     with pytest.raises(ConfigurationError, match=told):
-        answer_schema(hint)
+        response_schema(hint)
 
 
 def test_a_view_says_by_its_annotation_what_it_answers():
@@ -180,8 +180,8 @@ def test_a_view_says_by_its_annotation_what_it_answers():
 
     def remove(context: object, request: object) -> None: ...
 
-    assert returned(find) == Items[Slug]
-    assert returned(remove) is None
+    assert response_type(find) == Items[Slug]
+    assert response_type(remove) is None
 
 
 def test_a_view_without_an_annotation_of_use_says_so():
@@ -193,4 +193,4 @@ def test_a_view_without_an_annotation_of_use_says_so():
 
     for view, told in ((bare, "does not say"), (anything, "does not say"), (unread, "name 'Absent'")):
         with pytest.raises(ConfigurationError, match=told):
-            returned(view)
+            response_type(view)

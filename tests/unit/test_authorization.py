@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secretsvc.access.rules.explanation import explain
+from secretsvc.access.rules.explanation import explain_grants
 from secretsvc.kernel.authorization import (
     GLOBAL,
     GrantSnapshot,
@@ -128,7 +128,7 @@ def test_a_project_is_seen_by_whoever_holds_anything_on_it_above_or_below(snapsh
 
 @given(enabled)
 def test_the_explanation_is_what_is_enforced_at_each_named_scope(snapshot):
-    entries = explain(snapshot)
+    entries = explain_grants(snapshot)
     assert {entry.at for entry in entries} == {address_of(one) for one in snapshot.grants}
     assert len(entries) == len({entry.at for entry in entries})
     for entry in entries:
@@ -139,14 +139,17 @@ def test_the_explanation_is_what_is_enforced_at_each_named_scope(snapshot):
 
 @given(grant_sets)
 def test_a_disabled_identity_has_the_same_entries_without_a_role(found):
-    plain, disabled = explain(GrantSnapshot(found)), explain(GrantSnapshot(found, disabled=True))
+    plain, disabled = (
+        explain_grants(GrantSnapshot(found)),
+        explain_grants(GrantSnapshot(found, disabled=True)),
+    )
     assert [(one.at, one.sources) for one in plain] == [(one.at, one.sources) for one in disabled]
     assert all(one.role is None and one.decisive is None for one in disabled)
 
 
 @given(enabled)
 def test_one_source_decides_and_only_its_removal_can_change_the_role(snapshot):
-    for entry in explain(snapshot):
+    for entry in explain_grants(snapshot):
         assert entry.decisive is not None
         assert sum(one is entry.decisive for one in entry.sources) == 1
         assert entry.decisive.role == entry.role
@@ -158,7 +161,7 @@ def test_one_source_decides_and_only_its_removal_can_change_the_role(snapshot):
 
 @given(enabled)
 def test_of_equal_roles_the_widest_then_the_direct_then_the_oldest_decides(snapshot):
-    for entry in explain(snapshot):
+    for entry in explain_grants(snapshot):
         rivals = [one for one in entry.sources if one.role == entry.role]
         widest = min(WIDTH[one.scope_type] for one in rivals)
         rivals = [one for one in rivals if WIDTH[one.scope_type] == widest]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.kernel.authorization import ScopePath
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.rules import lock_environment
 
 

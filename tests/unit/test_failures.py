@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, TimeoutError
 
 from secretsvc.kernel.addresses import networks
 from secretsvc.kernel.errors import DecryptFailed, Internal, NotFound, UnknownKid
-from secretsvc.web.error_logging import Failure, cause_of, expected, location_of
+from secretsvc.web.error_logging import Failure, cause_of, expected_failure, location_of
 
 REFUSED = 'connection failed: connection to server at "::1", port 1 failed: Connection refused\n\tIs the'
 PREFIX = 'connection failed: connection to server at "password.example.com" (::1), port 5432 failed: '
@@ -136,7 +136,11 @@ def test_the_location_of_what_never_was_here_is_where_it_was():
 
 def test_of_an_envelope_that_cannot_be_opened_the_key_is_named_and_nothing_else():
     kid = "0123456789abcdef"
-    assert expected(UnknownKid(kid, ())) == Failure("UNKNOWN_KID", f"kid {kid}")
-    assert expected(DecryptFailed(kid)) == Failure("DECRYPT_FAILED", f"kid {kid}")
-    assert expected(DecryptFailed("hunter2")) == expected(DecryptFailed()) == Failure("DECRYPT_FAILED")
-    assert expected(NotFound("hunter2")) == Failure("NOT_FOUND")
+    assert expected_failure(UnknownKid(kid, ())) == Failure("UNKNOWN_KID", f"kid {kid}")
+    assert expected_failure(DecryptFailed(kid)) == Failure("DECRYPT_FAILED", f"kid {kid}")
+    assert (
+        expected_failure(DecryptFailed("hunter2"))
+        == expected_failure(DecryptFailed())
+        == Failure("DECRYPT_FAILED")
+    )
+    assert expected_failure(NotFound("hunter2")) == Failure("NOT_FOUND")

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from secretsvc.audit.models import audit_record
-from secretsvc.sealedlog.rules.leaves import Leaf, fields_of, is_bare_digest, leaf_of, sealed_leaf
+from secretsvc.sealedlog.rules.leaves import Leaf, is_bare_digest, leaf_of, record_fields, sealed_leaf
 from secretsvc.transparency.merkle import leaf_hash
 from secretsvc.transparency.tiles import LONGEST_ENTRY
 
@@ -67,7 +67,7 @@ def test_whatever_is_in_a_row_makes_a_leaf(odd, detail):
     assert told == (digest(content) if odd else None)
     assert found["detail"] == shown
     assert len(leaf.data) <= LONGEST_ENTRY
-    assert fields_of(leaf)["id"] == str(UUID(int=1))
+    assert record_fields(leaf)["id"] == str(UUID(int=1))
 
 
 def test_a_row_that_is_too_long_everywhere_still_fits_an_entry():
@@ -75,7 +75,7 @@ def test_a_row_that_is_too_long_everywhere_still_fits_an_entry():
     long = dict.fromkeys([*texts, "reason", "client_address"], "\x01" * 20_000)
     leaf = leaf_of(row(**long, detail=json.dumps("y" * 70_000)))
     assert len(leaf.data) <= LONGEST_ENTRY
-    assert fields_of(leaf)["detail"] == "y" * 70_000
+    assert record_fields(leaf)["detail"] == "y" * 70_000
     shorter = dict.fromkeys(long, "\x01" * 600)
     assert json.loads(leaf_of(row(**shorter)).data)["reason"] == shorter["reason"]
 
@@ -86,7 +86,7 @@ def test_a_detail_that_would_pass_for_a_digest_is_there_by_its_own():
     first, second = (leaf_of(row(detail=detail)) for detail in (whole, passing))
     assert json.loads(first.data)["detail"] == digest(whole.encode())
     assert json.loads(second.data)["detail"] == digest(passing.encode())
-    assert fields_of(second)["detail"] == digest(whole.encode())
+    assert record_fields(second)["detail"] == digest(whole.encode())
     beside = json.dumps({**DIGEST, "size": 1})
     assert json.loads(leaf_of(row(detail=beside)).data)["detail"] == {**DIGEST, "size": 1}
 

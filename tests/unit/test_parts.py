@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.web.pages.html_helpers import BreakableText, joined
+from secretsvc.web.pages.html_helpers import BreakableText, enumeration
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from secretsvc.web.pages.html_helpers import BreakableText, joined
     ],
 )
 def test_names_are_joined_and_those_left_out_are_counted(names, total, text):
-    assert joined(names, total) == text
+    assert enumeration(names, total) == text
 
 
 def test_an_address_breaks_before_its_sign_and_is_still_escaped():

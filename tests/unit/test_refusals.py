@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 from key_cache import Clock
 
-from secretsvc.kernel.rejections import LENGTH, MEMBERS, WINDOW, Refusals, RejectionReason, facts
+from secretsvc.kernel.rejections import LENGTH, MEMBERS, WINDOW, Refusals, RejectionReason, claimed_facts
 
 
 @pytest.fixture
@@ -99,7 +99,9 @@ def test_a_flood_writes_a_bounded_log_and_takes_no_memory(
     for number in range(count):
         clock.advance(seconds / count)
         reason = reasons[number % len(reasons)]
-        refusals.note(reason, "r" * 64, lambda: facts({"kid": evil, "claims": [evil] * 99, "iss": evil}))
+        refusals.note(
+            reason, "r" * 64, lambda: claimed_facts({"kid": evil, "claims": [evil] * 99, "iss": evil})
+        )
     kept = kept_bytes()
     tracemalloc.stop()
     assert len(caplog.messages) <= len(reasons) * (seconds / WINDOW + 1)
@@ -144,12 +146,12 @@ def test_threads_lose_no_count(caplog: pytest.LogCaptureFixture) -> None:
     ],
 )
 def test_a_fact_is_told_in_printable_ascii_of_bounded_length(value: object, text: str) -> None:
-    assert facts({"name": value}) == f"name={text}"
+    assert claimed_facts({"name": value}) == f"name={text}"
 
 
 def test_a_cut_fact_ends_where_its_quotation_ends() -> None:
     for before in range(LENGTH):
-        text = facts({"name": "x" * before + "\n" * LENGTH})
+        text = claimed_facts({"name": "x" * before + "\n" * LENGTH})
         assert text.count('"') == 2
         assert text.endswith('"')
         assert not text.endswith('\\"')
@@ -157,5 +159,5 @@ def test_a_cut_fact_ends_where_its_quotation_ends() -> None:
 
 
 def test_facts_stand_beside_each_other_and_what_is_none_is_left_out() -> None:
-    assert facts({"kid": "k", "iss": None, "exp": 1}) == 'kid="k" exp=1'
-    assert facts({}) == ""
+    assert claimed_facts({"kid": "k", "iss": None, "exp": 1}) == 'kid="k" exp=1'
+    assert claimed_facts({}) == ""

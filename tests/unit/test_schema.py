@@ -12,7 +12,7 @@ from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.secrets.schemas.history import RevisionQuery
 from secretsvc.web.container_types import ListOf, MapOf
 from secretsvc.web.schema import Body, Variants, example_of, field_schema, optional, required, validate
-from secretsvc.web.types import Boolean, Choice, Integer, Slug, Text, Type, described
+from secretsvc.web.types import Boolean, Choice, Integer, Slug, Text, Type, json_schema_of
 
 
 class Inner(Body):
@@ -207,11 +207,11 @@ class WithMapping(Body):
 )
 def test_what_says_nothing_of_itself_is_refused_by_its_name(what: Any, name: str) -> None:
     with pytest.raises(ConfigurationError, match=name):
-        described(what)
+        json_schema_of(what)
 
 
 def test_a_type_of_somebody_else_s_is_described_by_what_it_says() -> None:
-    found = described(WithPlain())
+    found = json_schema_of(WithPlain())
     assert found["properties"] == {
         "plain": {"enum": ["a"]},
         "perhaps": {"anyOf": [{"enum": ["a"]}, {"type": "null"}]},
@@ -233,5 +233,5 @@ def test_a_type_of_somebody_else_s_is_described_by_what_it_says() -> None:
     ],
 )
 def test_null_is_described_where_it_is_taken(type_: Type, expected: dict[str, Any]) -> None:
-    assert described(type_) == expected
+    assert json_schema_of(type_) == expected
     assert field_schema(optional(type_)) == expected

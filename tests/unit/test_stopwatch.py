@@ -7,10 +7,11 @@ from contextlib import suppress
 
 import pytest
 from key_cache import Clock
-from sqlalchemy import event, text
+from sqlalchemy import event, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import make_engine
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.database_timer import database_time, time_database
 
 TICK = 2.0
@@ -69,5 +70,17 @@ def test_what_sqlalchemy_executes_by_itself_counts_also_where_it_fails(tmp_path,
     event.listen(engine, "connect", lambda made, _: made.create_function("wait", 0, wait))
     with time_database() as watch, engine.connect() as connection, suppress(DBAPIError):
         connection.execute(text(f"SELECT wait(){failing}")).all()
+    engine.dispose()
+    assert watch.seconds == TICK
+
+
+def test_what_the_fast_path_executes_counts(tmp_path, clock):
+    def wait():
+        clock.advance(TICK)
+
+    engine = make_engine(f"sqlite:///{tmp_path / 'some.db'}")
+    event.listen(engine, "connect", lambda made, _: made.create_function("wait", 0, wait))
+    with time_database() as watch, engine.connect() as connection:
+        Prepared(select(func.wait().label("waited"))).rows(connection, {})
     engine.dispose()
     assert watch.seconds == TICK

@@ -110,6 +110,7 @@ def test_a_write_at_another_revision_is_a_conflict(ask, real, did, values):
     assert values() == {"A": "1"}
 
 
+@pytest.mark.slow
 def test_environments_are_compared_copied_and_restored(did, values):
     did("set", "A", stdin=b"1")
     did("set", "A", stdin=b"2", SECRETSVC_ENVIRONMENT="dev")
@@ -148,6 +149,7 @@ def test_the_log_says_who_read_and_why(did):
     assert len(did("audit", "--everywhere", "--limit", "1").splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_access_says_why_somebody_can_and_why_somebody_cannot(did, ask, real, service):
     service.grant("ann@example.com", "writer", "shop/dev")
     ask("whoami", **real("bob@example.com"))

@@ -12,7 +12,7 @@ from secretsvc.db.types import CompoundQuery, Expression, FoundRow, Query
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopePath, ScopeType, decide, sees_row
 from secretsvc.kernel.denial_details import AdminContact, DenialDetails
 from secretsvc.kernel.display_names import short_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -26,7 +26,7 @@ _NO_ID: ColumnElement[UUID | None] = cast(null(), project.c.id.type)
 _ORDER = {ScopeType.ENVIRONMENT: 0, ScopeType.PROJECT: 1, ScopeType.GLOBAL: 2}
 
 
-def explain_refusal(call: Call, at: ScopePath, needed: Role) -> DenialDetails | None:
+def explain_refusal(call: UseCaseContext, at: ScopePath, needed: Role) -> DenialDetails | None:
     """What stands in the way at a scope that the caller sees; None where it is gone. One statement.
 
     It is gone, too, where its slug changed hands since the snapshot.
@@ -58,7 +58,7 @@ def explain_refusal(call: Call, at: ScopePath, needed: Role) -> DenialDetails | 
     )
 
 
-def _decisive(call: Call, at: ScopePath) -> HeldGrant | None:
+def _decisive(call: UseCaseContext, at: ScopePath) -> HeldGrant | None:
     role = decide(call.snapshot, at)
     held = [one for one in call.snapshot.effective_grants if one.covers(at) and one.role is role]
     return max(held, key=lambda one: _ORDER[one.scope_type], default=None)

@@ -36,7 +36,7 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, admin_grants, decide_row
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.sidebar_project import NamedScope
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -61,7 +61,7 @@ class Scopes:
     projects: list[Reached]
 
 
-def named_grants(call: Call, window: Window, containing: str = "") -> Page[NamedGrant]:
+def named_grants(call: UseCaseContext, window: Window, containing: str = "") -> Page[NamedGrant]:
     """The grants at scopes that the caller administers, oldest first.
 
     With a text, those whose holder or scope has it in its name, in capitals or not.
@@ -75,13 +75,13 @@ def named_grants(call: Call, window: Window, containing: str = "") -> Page[Named
     return page_of(call.connection, statement, grant.c.id, window, make_named)
 
 
-def grants_of_group(call: Call, group_id: UUID) -> list[NamedGrant]:
+def grants_of_group(call: UseCaseContext, group_id: UUID) -> list[NamedGrant]:
     """The grants of a group at scopes that the caller administers, the expired too."""
     assert_admin_somewhere(call)
     return all_named(call, grant.c.group_id == group_id, within_administered(call))
 
 
-def changeable_grant(call: Call, grant_id: UUID) -> ChangeableGrant:
+def changeable_grant(call: UseCaseContext, grant_id: UUID) -> ChangeableGrant:
     """A grant at a scope that the caller administers. Raises `NotFound` and `Forbidden` as a removal does."""
     assert_admin_somewhere(call)
     found = find_grant(call, grant_id)
@@ -91,7 +91,7 @@ def changeable_grant(call: Call, grant_id: UUID) -> ChangeableGrant:
     return ChangeableGrant(named[0], is_admin_without(call, found))
 
 
-def same_grant(call: Call, holder: FoundHolder, terms: Terms) -> NamedGrant | None:
+def same_grant(call: UseCaseContext, holder: FoundHolder, terms: Terms) -> NamedGrant | None:
     """The grant that another one to the same holder, at the same scope and of the same role would repeat."""
     assert_can(call, Role.ADMIN, terms.scope)
     found = all_named(
@@ -105,7 +105,7 @@ def same_grant(call: Call, holder: FoundHolder, terms: Terms) -> NamedGrant | No
     return found[0] if found else None
 
 
-def grantable_scopes(call: Call) -> Scopes:
+def grantable_scopes(call: UseCaseContext) -> Scopes:
     """The scopes that the caller administers, by name."""
     assert_admin_somewhere(call)
     statement = (
@@ -129,7 +129,7 @@ def grantable_scopes(call: Call) -> Scopes:
     return Scopes(call.snapshot.global_role is Role.ADMIN, list(found.values()))
 
 
-def known_holders(call: Call, *, groups: bool = True) -> list[FoundHolder]:
+def known_holders(call: UseCaseContext, *, groups: bool = True) -> list[FoundHolder]:
     """Whom a form suggests: the identities that were seen or announced last, and groups by their slugs."""
     assert_admin_somewhere(call)
     latest = func.coalesce(identity.c.last_seen_at, identity.c.created_at).desc()
@@ -142,7 +142,7 @@ def known_holders(call: Call, *, groups: bool = True) -> list[FoundHolder]:
     return [make_holder(*row) for row in rows]
 
 
-def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) -> FoundHolder:
+def whom(call: UseCaseContext, text: str, *, announce: bool = False, groups: bool = True) -> FoundHolder:
     """Whoever a text names; a person who has not signed in yet is announced if that is wanted.
 
     Raises `ValidationFailed` where nobody is named, or several are.
@@ -159,7 +159,7 @@ def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) 
     return FoundHolder(made.kind, made.subject, made.id, made.subject)
 
 
-def grant_to(call: Call, holder: FoundHolder, terms: Terms) -> GrantRow:
+def grant_to(call: UseCaseContext, holder: FoundHolder, terms: Terms) -> GrantRow:
     """Grants a role to whoever was found. Raises `Conflict`."""
     assert_can(call, Role.ADMIN, terms.scope)
     return create_grant(call, terms, **{holder.column: holder.id})

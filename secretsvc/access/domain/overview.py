@@ -16,13 +16,13 @@ from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, HeldGrant, Role, ScopePath, ScopeType, is_expired
 from secretsvc.kernel.display_names import full_name, short_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-def access_to(call: Call, at: ScopePath) -> list[HolderRoles]:
+def access_to(call: UseCaseContext, at: ScopePath) -> list[HolderRoles]:
     """Everybody with a grant that reaches a project, its environments, or one of them; in two statements.
 
     People, groups and service tokens, the strongest first, also those whose own grants have all ended, and
@@ -90,7 +90,7 @@ def _identity_columns() -> list[Expression]:
     ]
 
 
-def _members(call: Call, given: Sequence[RowMapping]) -> CompoundQuery:
+def _members(call: UseCaseContext, given: Sequence[RowMapping]) -> CompoundQuery:
     """The members of the groups that hold something, and those whom BOOTSTRAP_ADMINS names, of no group."""
     groups = {row["group_id"] for row in given if row["group_id"] is not None}
     members = (
@@ -107,7 +107,7 @@ def _members(call: Call, given: Sequence[RowMapping]) -> CompoundQuery:
 
 
 def _arranged(
-    call: Call, at: ScopePath, given: Sequence[RowMapping], members: Sequence[RowMapping]
+    call: UseCaseContext, at: ScopePath, given: Sequence[RowMapping], members: Sequence[RowMapping]
 ) -> list[HolderRoles]:
     of_group: dict[UUID, list[RoleSource]] = {}
     found: dict[UUID, HolderRoles] = {}

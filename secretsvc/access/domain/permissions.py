@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain, source_of
+from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_grants, grant_source
 from secretsvc.authorization.rules.admission import is_bootstrap_admin, with_bootstrap_grant
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import load_standing
@@ -15,7 +15,7 @@ from secretsvc.identity.rules import IdentityRow, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.schema_annotations import Slug, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import group
 
 
@@ -39,7 +39,7 @@ class EffectivePermissions:
     items: list[PermissionEntry]
 
 
-def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions:
+def effective_permissions(call: UseCaseContext, identity_id: UUID) -> EffectivePermissions:
     """Each scope that an unexpired grant names, with every source (specification, "Access")."""
     assert_admin_somewhere(call)
     found = find_identity(call, identity_id)
@@ -48,15 +48,15 @@ def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions
     return EffectivePermissions(found, [_entry(one, groups) for one in visible])
 
 
-def _explanation(call: Call, found: IdentityRow) -> tuple[list[Explained], dict[UUID, GroupRef]]:
+def _explanation(call: UseCaseContext, found: IdentityRow) -> tuple[list[Explained], dict[UUID, GroupRef]]:
     principal = Principal(Kind(found.kind), found.subject)
     grants = load_standing(call.connection, principal, call.now).grants
     if is_bootstrap_admin(call.settings, principal):
         grants = with_bootstrap_grant(grants)
-    return explain(GrantSnapshot(grants, found.disabled)), _groups(call, grants)
+    return explain_grants(GrantSnapshot(grants, found.disabled)), _groups(call, grants)
 
 
-def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
+def _groups(call: UseCaseContext, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
     ids = {held.group_id for held in grants if held.group_id is not None}
     if not ids:
         return {}
@@ -66,5 +66,5 @@ def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
 
 def _entry(explained: Explained, groups: dict[UUID, GroupRef]) -> PermissionEntry:
     at = explained.at
-    sources = [source_of(held, groups, decisive=held is explained.decisive) for held in explained.sources]
+    sources = [grant_source(held, groups, decisive=held is explained.decisive) for held in explained.sources]
     return PermissionEntry(at.scope_type, at.project, at.environment, explained.role, sources)

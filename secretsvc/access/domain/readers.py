@@ -18,7 +18,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, source_of
+from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, grant_source
 from secretsvc.authorization.rules.admission import with_bootstrap_grant
 from secretsvc.authorization.rules.checks import assert_can, assert_covers_ids
 from secretsvc.authorization.rules.snapshot import not_expired
@@ -26,7 +26,7 @@ from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.identity.rules import COLUMNS, IdentityRow
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import find_environment, find_project
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -44,7 +44,7 @@ class Reader:
     group_name: str | None
 
 
-def readers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None = None) -> list[Reader]:
+def readers(call: UseCaseContext, at: ScopePath, within: tuple[UUID, UUID] | None = None) -> list[Reader]:
     """Every enabled identity that holds a role at a project or an environment, the greatest role first.
 
     What it says equals what `decide` enforces. Two statements, however many they are; one where the ids of
@@ -77,11 +77,11 @@ def _readers(
 ) -> Iterable[Reader]:
     for holder, one in explained.items():
         if one.role is not None and one.decisive is not None:
-            source = source_of(one.decisive, groups, decisive=True)
+            source = grant_source(one.decisive, groups, decisive=True)
             yield Reader(people[holder], one.role, source, names.get(one.decisive.group_id))
 
 
-def _covers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None) -> ColumnElement[bool]:
+def _covers(call: UseCaseContext, at: ScopePath, within: tuple[UUID, UUID] | None) -> ColumnElement[bool]:
     """The condition that a grant's scope is the address or lies above it."""
     if within is not None:
         project_id, below = within[0], [grant.c.environment_id == within[1]]
@@ -96,7 +96,7 @@ def _covers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None) -> Colu
     return or_(grant.c.scope_type == literal_column("'global'"), above, *below)
 
 
-def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
+def _held_where(call: UseCaseContext, condition: ColumnElement[bool]) -> CompoundQuery:
     """The unexpired grants of enabled identities, their own and those of their groups, in one statement.
 
     A row without a role is of one whom `BOOTSTRAP_ADMINS` names.
@@ -141,7 +141,7 @@ def _grant(row: RowMapping, at: ScopePath) -> HeldGrant:
     )
 
 
-def _bootstrap_admins(call: Call) -> list[Query]:
+def _bootstrap_admins(call: UseCaseContext) -> list[Query]:
     """The known and enabled among those whom `BOOTSTRAP_ADMINS` names; it names people only."""
     subjects = call.settings.bootstrap_admins
     if not subjects:

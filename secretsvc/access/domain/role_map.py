@@ -23,7 +23,7 @@ from secretsvc.kernel.authorization import (
     is_expired,
 )
 from secretsvc.kernel.sidebar_project import NamedScope
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.projects import environment, project
@@ -53,7 +53,7 @@ class RoleMap:
     projects: list[Reached]
 
 
-def roles_of(call: Call, identity_id: UUID) -> RoleMap:
+def roles_of(call: UseCaseContext, identity_id: UUID) -> RoleMap:
     """The map of an identity, narrowed to the scopes that the caller administers; four statements."""
     assert_admin_somewhere(call)
 
@@ -65,12 +65,12 @@ def roles_of(call: Call, identity_id: UUID) -> RoleMap:
     return _map(call, find_identity(call, identity_id), administers)
 
 
-def own_roles(call: Call) -> RoleMap:
+def own_roles(call: UseCaseContext) -> RoleMap:
     """The caller's own map, of all that it sees; open to any identity, the disabled too."""
     return _map(call, find_identity(call, call.actor.identity_id), lambda *_: True)
 
 
-def _map(call: Call, found: IdentityRow, shows: Callable[..., bool]) -> RoleMap:
+def _map(call: UseCaseContext, found: IdentityRow, shows: Callable[..., bool]) -> RoleMap:
     grants = _grants(call, found.id)
     shown = [one for one in grants if shows(one.grant.project_id, one.grant.environment_id)]
     direct = [one for one in shown if one.grant.identity_id is not None]
@@ -79,12 +79,12 @@ def _map(call: Call, found: IdentityRow, shows: Callable[..., bool]) -> RoleMap:
     )
 
 
-def _grants(call: Call, identity_id: UUID) -> list[NamedGrant]:
+def _grants(call: UseCaseContext, identity_id: UUID) -> list[NamedGrant]:
     memberships = select(group_member.c.group_id).where(group_member.c.identity_id == identity_id)
     return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(memberships)))
 
 
-def _holding(call: Call, found: IdentityRow, grants: Sequence[NamedGrant]) -> HolderRoles:
+def _holding(call: UseCaseContext, found: IdentityRow, grants: Sequence[NamedGrant]) -> HolderRoles:
     is_new = found.last_seen_at is None
     holding = HolderRoles(found.kind, found.id, found.short_name, found.subject, found.disabled, is_new)
     for one in grants:
@@ -116,7 +116,7 @@ def _way(one: NamedGrant) -> RoleSource:
     return RoleSource(held, through, one.created_by, found.created_at)
 
 
-def _groups(call: Call, identity_id: UUID) -> list[MemberOf]:
+def _groups(call: UseCaseContext, identity_id: UUID) -> list[MemberOf]:
     every = group_member.alias("every")
     members = select(func.count()).where(every.c.group_id == group.c.id).scalar_subquery()
     statement = (
@@ -128,7 +128,7 @@ def _groups(call: Call, identity_id: UUID) -> list[MemberOf]:
     return [MemberOf(**row) for row in call.connection.execute(statement).mappings()]
 
 
-def _scopes(call: Call, shows: Callable[..., bool]) -> list[Reached]:
+def _scopes(call: UseCaseContext, shows: Callable[..., bool]) -> list[Reached]:
     joined = and_(environment.c.project_id == project.c.id, environment_in_sight(call))
     statement = (
         select(

@@ -14,7 +14,7 @@ from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.authorization import Role, ScopePath, admin_grants
 from secretsvc.kernel.schema_annotations import KindText, Ordinal, Subject, Time
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -49,7 +49,7 @@ class UnknownIdentity:
     last_denied_at: Time
 
 
-def unknown_identities(call: Call) -> list[UnknownIdentity]:
+def unknown_identities(call: UseCaseContext) -> list[UnknownIdentity]:
     """Who was denied without holding anything, the latest first (contract 3.7)."""
     assert_admin_somewhere(call)
     counted, last = denial_tally.c, func.max(denial_tally.c.last_denied_at)
@@ -71,13 +71,13 @@ def unknown_identities(call: Call) -> list[UnknownIdentity]:
     return [UnknownIdentity(**found) for found in rows]
 
 
-def turned_away(call: Call) -> list[DeniedIdentity]:
+def turned_away(call: UseCaseContext) -> list[DeniedIdentity]:
     """All whom the caller may see to have been turned away, the latest first."""
     assert_admin_somewhere(call)
     return _found(call, auditable_denials(call))
 
 
-def turned_away_from(call: Call, at: ScopePath) -> list[DeniedIdentity]:
+def turned_away_from(call: UseCaseContext, at: ScopePath) -> list[DeniedIdentity]:
     """The identities denied at a project and its environments, or at an environment; one statement.
 
     A slug that changed hands since the snapshot has none that the caller can see.
@@ -90,7 +90,7 @@ def turned_away_from(call: Call, at: ScopePath) -> list[DeniedIdentity]:
     return _found(call, *inside)
 
 
-def _found(call: Call, *conditions: ColumnElement[bool]) -> list[DeniedIdentity]:
+def _found(call: UseCaseContext, *conditions: ColumnElement[bool]) -> list[DeniedIdentity]:
     row = denial_tally.c
     source = (
         denial_tally.join(identity, identity.c.id == row.identity_id)

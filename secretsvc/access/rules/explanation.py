@@ -45,7 +45,7 @@ class Explained:
     decisive: HeldGrant | None
 
 
-def explain(snapshot: GrantSnapshot) -> list[Explained]:
+def explain_grants(snapshot: GrantSnapshot) -> list[Explained]:
     """One entry for each scope that an unexpired grant names, widest first.
 
     A disabled identity has its sources and no role (specification, "Access"). What it says equals what
@@ -62,7 +62,7 @@ def explain_at(snapshot: GrantSnapshot, at: ScopePath) -> Explained:
     return Explained(at, sources[0].role, sources, sources[0])
 
 
-def source_of(held: HeldGrant, groups: Mapping[UUID, GroupRef], *, decisive: bool) -> Source:
+def grant_source(held: HeldGrant, groups: Mapping[UUID, GroupRef], *, decisive: bool) -> Source:
     """A grant as clients see it; `groups` has the group that it came through."""
     scope = scope_of(held)
     return Source(

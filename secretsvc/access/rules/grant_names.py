@@ -13,7 +13,7 @@ from secretsvc.access.rules.role_sources import SYSTEM
 from secretsvc.db.types import Query
 from secretsvc.kernel.display_names import full_name, short_name
 from secretsvc.kernel.sidebar_project import NamedScope
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -83,7 +83,7 @@ def make_named(**row: Any) -> NamedGrant:
     return NamedGrant(make_grant(**row), holder, name, label, created_by, " / ".join(names))
 
 
-def all_named(call: Call, *conditions: ColumnElement[bool]) -> list[NamedGrant]:
+def all_named(call: UseCaseContext, *conditions: ColumnElement[bool]) -> list[NamedGrant]:
     """The grants that meet some conditions, oldest first."""
     statement = select_named().where(*conditions).order_by(grant.c.id)
     return [make_named(**row) for row in call.connection.execute(statement).mappings()]

@@ -22,7 +22,7 @@ from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, Scope
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import RoleText, ScopeText, Slug, Time, schema_name
-from secretsvc.kernel.use_case import Call, Denial
+from secretsvc.kernel.use_case import Denial, UseCaseContext
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment, project
 
@@ -93,13 +93,13 @@ def select_grants() -> Query:
     )
 
 
-def within_administered(call: Call) -> ColumnElement[bool]:
+def within_administered(call: UseCaseContext) -> ColumnElement[bool]:
     """The condition that a grant's scope is one that the caller administers (contract 3.7)."""
     # An environment's grant names its project too.
     return covered_by(admin_grants(call.snapshot), grant.c.project_id, grant.c.environment_id)
 
 
-def create_grant(call: Call, terms: Terms, **holder: UUID) -> GrantRow:
+def create_grant(call: UseCaseContext, terms: Terms, **holder: UUID) -> GrantRow:
     """A grant to the holder, `identity_id` or `group_id`, which the caller has made sure of.
 
     Raises `Conflict` for the same holder, scope and role, expired or not.
@@ -122,7 +122,7 @@ def create_grant(call: Call, terms: Terms, **holder: UUID) -> GrantRow:
     return created
 
 
-def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> GrantRow:
+def find_grant(call: UseCaseContext, grant_id: UUID, group_id: UUID | None = None) -> GrantRow:
     """A grant that the caller may remove. Raises `NotFound`, or `Forbidden` where its scope is visible.
 
     With `group_id`, a grant of another holder is not found either.
@@ -144,7 +144,7 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
     raise NotFound(GRANT_NOT_FOUND)
 
 
-def remove_grant(call: Call, found: GrantRow) -> None:
+def remove_grant(call: UseCaseContext, found: GrantRow) -> None:
     """Removes a grant unless the last usable global admin goes with it. Raises `LastAdmin`."""
     with last_admin_guard(call):
         delete_one(call.connection, delete(grant).where(grant.c.id == found.id), GRANT_NOT_FOUND)
@@ -152,7 +152,7 @@ def remove_grant(call: Call, found: GrantRow) -> None:
 
 
 def change_grant(
-    call: Call, changes: Mapping[str, Any], grant_id: UUID, group_id: UUID | None = None
+    call: UseCaseContext, changes: Mapping[str, Any], grant_id: UUID, group_id: UUID | None = None
 ) -> GrantRow:
     """Changes `role` and `expires_at`; what changes nothing is a no-op without a record (contract 5.10).
 
@@ -173,12 +173,12 @@ def change_grant(
     return changed
 
 
-def is_admin_without(call: Call, found: GrantRow) -> bool:
+def is_admin_without(call: UseCaseContext, found: GrantRow) -> bool:
     """Whether the caller would be an admin at a grant's scope without the grant."""
     return Role.ADMIN in _roles_at(call.snapshot.without(found.id), found)
 
 
-def _scope_columns(call: Call, scope: ScopePath) -> dict[str, UUID | None]:
+def _scope_columns(call: UseCaseContext, scope: ScopePath) -> dict[str, UUID | None]:
     if scope.scope_type is ScopeType.GLOBAL:
         return {"project_id": None, "environment_id": None}
     if scope.environment is None:
@@ -205,13 +205,13 @@ def _end(granted: GrantRow) -> float:
     return math.inf if granted.expires_at is None else granted.expires_at
 
 
-def _assert_admin_without(call: Call, found: GrantRow) -> None:
+def _assert_admin_without(call: UseCaseContext, found: GrantRow) -> None:
     if not is_admin_without(call, found):
         call.denials.append(_denial(found))
         raise Forbidden(hint="You are an admin there by this very grant, which lets you lower or shorten it.")
 
 
-def _write(call: Call, changed: GrantRow) -> None:
+def _write(call: UseCaseContext, changed: GrantRow) -> None:
     statement = update(grant).where(grant.c.id == changed.id).values(**_terms(changed))
     try:
         update_one(call.connection, statement, grant, NotFound(GRANT_NOT_FOUND))
@@ -242,7 +242,7 @@ def _terms(granted: GrantRow) -> dict[str, object]:
     return {"role": granted.role, "expires_at": granted.expires_at}
 
 
-def _record(call: Call, action: str, granted: GrantRow, said: Mapping[str, object]) -> None:
+def _record(call: UseCaseContext, action: str, granted: GrantRow, said: Mapping[str, object]) -> None:
     record(
         call,
         action,

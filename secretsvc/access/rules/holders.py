@@ -13,7 +13,7 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.subjects import email_subject
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
@@ -47,7 +47,7 @@ class FoundHolder(Holder):
         return "group_id" if self.kind == GROUP else "identity_id"
 
 
-def find_named(call: Call, text: str, *, groups: bool = True) -> FoundHolder | None:
+def find_named(call: UseCaseContext, text: str, *, groups: bool = True) -> FoundHolder | None:
     """Whoever a text names, whatever kind they are of; one statement.
 
     A person by the address, a service token and a group by the name, with or without what a form suggests

@@ -7,13 +7,13 @@ from sqlalchemy import ColumnElement, ScalarSelect, func, literal_column, or_, s
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import project
 
 
-def number_of_holders(call: Call, slug: ColumnElement[str]) -> ScalarSelect[int]:
+def number_of_holders(call: UseCaseContext, slug: ColumnElement[str]) -> ScalarSelect[int]:
     """The people, groups and service tokens that the page "Access" of a project lists, as a part of a query.
 
     Each counts once, through however many grants it holds something. Its parameter is `now`.

@@ -11,11 +11,13 @@ from secretsvc.access.rules.holders import GROUP
 from secretsvc.access.rules.role_sources import HolderRoles, RoleSource
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, ScopePath, ScopeType, decide, is_expired
-from secretsvc.kernel.sidebar_project import ShellEnvironment
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.sidebar_project import ShellEnvironment, SidebarProject
+from secretsvc.kernel.use_case import UseCaseContext
+from secretsvc.web.query import with_query
 
 #: How many rows stand on a page; the filter finds the others.
 SHOWN = 200
+KIND_LABELS = {Kind.USER.value: "person", Kind.SERVICE.value: "service token", GROUP: "group"}
 KINDS = {"people": Kind.USER.value, "groups": GROUP, "service-tokens": Kind.SERVICE.value}
 SEGMENTS = (
     ("", "All"),
@@ -46,15 +48,58 @@ class Own(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """Somebody with a role for each column; `ends` is when the first of the deciding grants does."""
+    """A holder with a role for each column; `ends` is when the first of the deciding grants ends."""
 
     holding: HolderRoles
+    #: Whether the page explains the roles.
+    is_explained: bool
     roles: list[Role | None]
     through: str
     ends: int | None
     own: list[Own]
     reasons: list[Reason]
     lacking: list[str]
+
+    @property
+    def path(self) -> str:
+        """The path of the holder's own page."""
+        folder = "groups" if self.holding.kind == GROUP else "identities"
+        return f"/{folder}/{self.holding.id}"
+
+    @property
+    def detail(self) -> str:
+        """What stands below the name: the number of members, the subject, or the kind."""
+        who = self.holding
+        if who.kind == GROUP:
+            return f"group of {who.members}"
+        return who.subject if who.name != who.subject else KIND_LABELS[who.kind]
+
+    @property
+    def note(self) -> str:
+        """Why the holder cannot use the roles now, with a comma before it."""
+        if self.holding.disabled:
+            return ", disabled"
+        return ", not signed in yet" if self.holding.announced else ""
+
+    @property
+    def change_elsewhere(self) -> str:
+        """Where to change roles that cannot be changed from here."""
+        if any(way.group for way in self.holding.ways):
+            return "Comes through a group: change it there."
+        return "Made above this project: change it under Grants."
+
+
+class ShownAccess(NamedTuple):
+    """The part of the table that a page shows: an environment, or all environments of a project.
+
+    `columns` are what has a column, `hidden` is the number of rows that are left out.
+    """
+
+    name: str
+    environment: ShellEnvironment | None
+    columns: Sequence[ShellEnvironment | SidebarProject]
+    rows: list[AccessRow]
+    hidden: int
 
 
 class Explaining:
@@ -79,7 +124,7 @@ class Explaining:
     def through(self) -> str:
         """What the roles come from, directly first."""
         ways = sorted((way for way in self.deciding.values() if way), key=lambda way: way.group is not None)
-        return " and ".join(dict.fromkeys(source_of(self.holding, way) for way in ways))
+        return " and ".join(dict.fromkeys(source_text(self.holding, way) for way in ways))
 
     @property
     def lacking(self) -> list[str]:
@@ -118,7 +163,7 @@ class Explaining:
 class AccessTable:
     """The table of a scope, filtered by the address of the page."""
 
-    call: Call
+    call: UseCaseContext
     at: ScopePath
     holdings: Sequence[HolderRoles]
     query: Mapping[str, str]
@@ -142,14 +187,28 @@ class AccessTable:
         """Whether it lists what holds no more."""
         return self.query.get("show") == "ended"
 
-    def segments(self) -> list[tuple[str, str, int, bool, str]]:
-        """The filters with counts: the value, the label, the count, whether it is chosen, and its kind."""
+    def segments(self, path: str) -> list[tuple[str, str, int, bool, str]]:
+        """The filters of the page at `path`, as the macro of segments takes them."""
         chosen = self.query.get("show", "")
         kinds = {"ending-soon": "warn"}
         return [
-            (value, label, len(self._of(value)), value == chosen, kinds.get(value, ""))
+            (
+                label,
+                with_query(path, self.query, show=value or None, why=None, remove=None),
+                len(self._of(value)),
+                value == chosen,
+                kinds.get(value, ""),
+            )
             for value, label in SEGMENTS
         ]
+
+    def shown(self, project: SidebarProject) -> ShownAccess:
+        """What the page shows of the project or of its environment."""
+        here = project.environment(self.at.environment)
+        environments = [here] if here else project.environments
+        rows = self.rows(environments)
+        name = here.name if here else project.name
+        return ShownAccess(name, here, environments or [project], rows[:SHOWN], max(len(rows) - SHOWN, 0))
 
     def rows(self, environments: Sequence[ShellEnvironment]) -> list[AccessRow]:
         """What is shown, with a role for each of the environments."""
@@ -172,8 +231,9 @@ class AccessTable:
         if self.shows_ended:
             roles = [holding.formerly(at) for at in names]
             ends = max((way.held.expires_at or 0 for way in holding.ended), default=None)
-            return AccessRow(holding, roles, "directly", ends, own, reasons, [])
-        return AccessRow(holding, explained.roles, explained.through, explained.ends, own, reasons, lacking)
+            return AccessRow(holding, is_asked, roles, "directly", ends, own, reasons, [])
+        roles, through, ends = explained.roles, explained.through, explained.ends
+        return AccessRow(holding, is_asked, roles, through, ends, own, reasons, lacking)
 
     def changeable(self, grant_id: str) -> tuple[HolderRoles, RoleSource] | None:
         """A grant that the caller may change from here, with its holder, by the text of its id."""
@@ -208,7 +268,7 @@ class AccessTable:
         return holding.ending_before(self.call.now + SOON_MS)
 
 
-def source_of(holding: HolderRoles, way: RoleSource) -> str:
+def source_text(holding: HolderRoles, way: RoleSource) -> str:
     """What a role comes from, in words."""
     if way.group is not None:
         return way.group.name

@@ -20,7 +20,7 @@ from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES, N
 
 
-def chosen(form: Form) -> UUID:
+def pressed_row(form: Form) -> UUID:
     """The id of the row whose button was pressed. Raises `ValidationFailed`."""
     found: UUID = form.read(schemas.ChosenForm(), "chosen")["chosen"]
     return found
@@ -36,7 +36,7 @@ def add_grant_forms(
     """Declares what the buttons beside the grants of a page do; `back` is the path that they lead to."""
 
     def remove_grant(context: N, request: ServiceRequest) -> RelativeResponse:
-        remove = partial(domain.delete_grant, request.call, chosen(request.form))
+        remove = partial(domain.delete_grant, request.call, pressed_row(request.form))
         return see_removed(back(context), "grant-removed", remove)
 
     def extend_grant(context: N, request: ServiceRequest) -> RelativeResponse:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from secretsvc.access import schemas
-from secretsvc.access.api import terms_of
+from secretsvc.access.api import validated_terms
 from secretsvc.access.domain import grants as domain
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.domain.named_grants import Scopes
@@ -19,7 +19,7 @@ from secretsvc.access.ui.expiry_field import SPANS, read_end, shown_end
 from secretsvc.kernel.authorization import Role, ScopePath, decide
 from secretsvc.kernel.errors import Conflict, Issue, ValidationFailed
 from secretsvc.kernel.sidebar_project import SidebarProject
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.forms import Form
 from secretsvc.web.pages.directives import redirect_after_form
 from secretsvc.web.query import parse_query
@@ -71,7 +71,7 @@ class Giving(Naming):
     whose environments are offered then.
     """
 
-    call: Call
+    call: UseCaseContext
     action: str
     back: str
     scopes: Scopes | None
@@ -193,7 +193,7 @@ def _read_terms(request: ServiceRequest) -> Terms:
         at_scope = ("project", "environment", "scope_type")
         moved = (Issue("scope", one.message) if one.path in at_scope else one for one in issues)
         raise ValidationFailed(issues=tuple(moved))
-    return terms_of(body)
+    return validated_terms(body)
 
 
 def _twin(request: ServiceRequest, holder: FoundHolder | None) -> NamedGrant | None:

@@ -13,12 +13,13 @@ from secretsvc.access.domain import unknown_identities
 from secretsvc.access.resources import Access, Grants
 from secretsvc.access.rules.grant_names import NamedGrant
 from secretsvc.access.rules.grants import SOON_MS
-from secretsvc.access.rules.holders import GROUP, SUFFIXES
+from secretsvc.access.rules.holders import SUFFIXES
 from secretsvc.access.ui import grant_panel
+from secretsvc.access.ui.access_table import KIND_LABELS
 from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Role, ScopePath, decide, is_expired
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import PageOptions, cursor_of, is_template
 from secretsvc.web.query import parse_query
@@ -61,7 +62,9 @@ def turned_away_page(_context: Access, request: ServiceRequest) -> object:
     return {"turned_away": unknown_identities.turned_away(request.call)}
 
 
-def by_this_very_grant(call: Call, grant_id: UUID, project: str | None, environment: str | None) -> bool:
+def by_this_very_grant(
+    call: UseCaseContext, grant_id: UUID, project: str | None, environment: str | None
+) -> bool:
     """Whether the caller administers a scope by one grant alone."""
     at = ScopePath(project, environment)
     rest = decide(call.snapshot.without(grant_id), at)
@@ -73,7 +76,7 @@ def add_macros(event: BeforeRender) -> None:
     if not is_template(event):
         return
     event["soon"], event["is_expired"], event["suffixes"] = SOON_MS, is_expired, SUFFIXES
-    event["labels"] = {"user": "person", "service": "service token", GROUP: "group"}
+    event["labels"] = KIND_LABELS
     event["role_kinds"] = {"reader": "pill line", "writer": "pill", "admin": "pill accent"}
     event["by_this_very_grant"] = by_this_very_grant
     for name in ("access", "granting"):

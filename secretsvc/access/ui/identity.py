@@ -57,7 +57,7 @@ def identity_page(context: Identity, request: ServiceRequest) -> object:
     }
 
 
-def give_role(context: Identity, request: ServiceRequest) -> object:
+def give_role_to_identity(context: Identity, request: ServiceRequest) -> object:
     """Gives the identity a role."""
     holder = FoundHolder(Kind.USER.value, "", context.id, "")
     return grant_panel.give(request, context.path(PAGES), holder)
@@ -115,7 +115,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(rename_identity, role=Role.ADMIN, rerender=identity_page, **page)
     config.add_form(switch_identity, name="switch", role=Role.ADMIN, rerender=identity_page, **page)
     config.add_form(remove_identity, name="remove", role=Role.ADMIN, rerender=identity_page, **page)
-    config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, rerender=identity_page, **page)
+    config.add_form(give_role_to_identity, name="give", role=ADMIN_SOMEWHERE, rerender=identity_page, **page)
     add_grant_forms(config, page, identity_page, ADMIN_SOMEWHERE)
     config.add_flash_message("disabled", "Disabled: nothing is allowed any more.")
     config.add_flash_message("enabled", "Enabled again.")

@@ -10,7 +10,7 @@ from secretsvc.access.domain.role_map import RoleMap
 from secretsvc.access.rules.grant_names import Reached
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.access.rules.role_sources import RoleSource
-from secretsvc.access.ui.access_table import Explaining, Reason, source_of
+from secretsvc.access.ui.access_table import Explaining, Reason, source_text
 from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath
 from secretsvc.web.pages.time_format import relative
 
@@ -119,7 +119,7 @@ def _about(roles: Sequence[Role | None]) -> str:
 def _cell(found: RoleMap, way: RoleSource | None, now: int) -> RoleCell:
     if way is None:
         return RoleCell(True, None, "")
-    ends, source = way.held.expires_at, source_of(found.holding, way)
+    ends, source = way.held.expires_at, source_text(found.holding, way)
     if ends is not None and ends < now + SOON_MS:
         source += f", {relative(ends, now).removeprefix('in ')}"
     return RoleCell(True, way.held.role, source)

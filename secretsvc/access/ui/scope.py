@@ -5,7 +5,7 @@ from __future__ import annotations
 from secretsvc.access.domain import overview
 from secretsvc.access.domain.unknown_identities import turned_away_from
 from secretsvc.access.ui import grant_panel
-from secretsvc.access.ui.access_table import SHOWN, AccessTable
+from secretsvc.access.ui.access_table import AccessTable
 from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.projects.resources import Environment, Project
@@ -24,10 +24,10 @@ def access_page(context: Node, request: ServiceRequest) -> object:
     table = AccessTable(call, at, overview.access_to(call, at), query)
     return {
         "table": table,
+        "segments": table.segments(_path(context)),
         "path": _path(context),
         "scope_path": context.path(PAGES),
         "audit": _audit(at),
-        "most": SHOWN,
         "turned_away": turned_away_from(call, at),
         "giving": grant_panel.opened(request, action=_path(context), inside=True),
         "removing": table.changeable(request.form["chosen"] or query.get("remove", "")),

@@ -17,12 +17,11 @@ from limits.strategies import FixedWindowRateLimiter
 from sqlalchemy import BigInteger, Connection, Engine, bindparam, text
 
 from secretsvc.audit.models import EVERYWHERE, REFUSALS
-from secretsvc.audit.rules.records import DENIED, write
+from secretsvc.audit.rules.records import DENIED, write_record
 from secretsvc.db.base import Id
 from secretsvc.db.engine import write_transaction
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.use_case import Call, Denial
+from secretsvc.kernel.use_case import Denial, UseCaseContext
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ class DenialLog:
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._left_out = SuppressedCounts(REMEMBERED)
 
-    def admit(self, call: Call) -> list[Denial]:
+    def admit(self, call: UseCaseContext) -> list[Denial]:
         """Those of a call's denials that are within the limit; the others are counted.
 
         Raises `ServerMisconfigured` for a malformed limit.
@@ -54,14 +53,14 @@ class DenialLog:
                 self._left_out.add(call.actor.identity_id, 0 if denial.absent else 1)
         return within
 
-    def write(self, engine: Engine, call: Call, denials: Iterable[Denial]) -> None:
+    def write(self, engine: Engine, call: UseCaseContext, denials: Iterable[Denial]) -> None:
         """Writes denials in a transaction of their own; the first real one tells how many were left out."""
         identity_id = call.actor.identity_id
         untold = left_out = self._left_out.take(identity_id)
         try:
             with write_transaction(engine) as connection:
                 # Kept in any case: it makes the commit durable, and has an identity's refusals wait in turn.
-                _COUNT.run(connection, _counted(call, REFUSALS))
+                connection.execute(_COUNT, _counted(call, REFUSALS))
                 for denial in denials:
                     _write_one(connection, call, denial, untold)
                     untold = untold if denial.absent else 0
@@ -96,9 +95,9 @@ class SuppressedCounts:
             return self._counts.pop(identity_id, 0)
 
 
-def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int) -> None:
-    _SAVEPOINT.run(connection, {})
-    write(
+def _write_one(connection: Connection, call: UseCaseContext, denial: Denial, left_out: int) -> None:
+    connection.execute(text("SAVEPOINT denial"))
+    write_record(
         connection,
         call.actor,
         call.now,
@@ -112,29 +111,26 @@ def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int
     )
     # The row that is there already: a repeated denial finds its own, too.
     scope_id = denial.environment_id or denial.project_id or EVERYWHERE
-    _COUNT.run(connection, _counted(call, REFUSALS if denial.absent else scope_id))
-    (_UNDO if denial.absent else _KEEP).run(connection, {})
+    connection.execute(_COUNT, _counted(call, REFUSALS if denial.absent else scope_id))
+    connection.execute(_UNDO if denial.absent else _KEEP)
 
 
-def _counted(call: Call, scope_id: UUID) -> dict[str, object]:
+def _counted(call: UseCaseContext, scope_id: UUID) -> dict[str, object]:
     return {"identity_id": call.actor.identity_id, "scope_id": scope_id, "now": call.now}
 
 
-_SAVEPOINT = Prepared(text("SAVEPOINT denial"))
-_UNDO = Prepared(text("ROLLBACK TO denial"))
-_KEEP = Prepared(text("RELEASE denial"))
-_COUNT = Prepared(
-    text(
-        "INSERT INTO denial_tally (identity_id, scope_id, denials, first_denied_at, last_denied_at)"
-        " VALUES (:identity_id, :scope_id, 1, :now, :now)"
-        " ON CONFLICT (identity_id, scope_id) DO UPDATE SET denials = denial_tally.denials + 1,"
-        " first_denied_at = CASE WHEN excluded.first_denied_at < denial_tally.first_denied_at"
-        " THEN excluded.first_denied_at ELSE denial_tally.first_denied_at END,"
-        " last_denied_at = CASE WHEN excluded.last_denied_at > denial_tally.last_denied_at"
-        " THEN excluded.last_denied_at ELSE denial_tally.last_denied_at END"
-    ).bindparams(
-        bindparam("identity_id", type_=Id),
-        bindparam("scope_id", type_=Id),
-        bindparam("now", type_=BigInteger),
-    )
+_UNDO = text("ROLLBACK TO denial")
+_KEEP = text("RELEASE denial")
+_COUNT = text(
+    "INSERT INTO denial_tally (identity_id, scope_id, denials, first_denied_at, last_denied_at)"
+    " VALUES (:identity_id, :scope_id, 1, :now, :now)"
+    " ON CONFLICT (identity_id, scope_id) DO UPDATE SET denials = denial_tally.denials + 1,"
+    " first_denied_at = CASE WHEN excluded.first_denied_at < denial_tally.first_denied_at"
+    " THEN excluded.first_denied_at ELSE denial_tally.first_denied_at END,"
+    " last_denied_at = CASE WHEN excluded.last_denied_at > denial_tally.last_denied_at"
+    " THEN excluded.last_denied_at ELSE denial_tally.last_denied_at END"
+).bindparams(
+    bindparam("identity_id", type_=Id),
+    bindparam("scope_id", type_=Id),
+    bindparam("now", type_=BigInteger),
 )

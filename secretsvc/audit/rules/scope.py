@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select
 
 from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.kernel.authorization import ScopeType, admin_grants
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.projects import environment
 
 
@@ -22,7 +22,7 @@ class AuditScope:
     environments: frozenset[UUID] = frozenset()
 
 
-def audit_scope(call: Call) -> AuditScope:
+def audit_scope(call: UseCaseContext) -> AuditScope:
     """All that the caller may audit (specification, "Audit"); one statement for project admins.
 
     A project's rows are those that carry it and those that carry one of its environments.
@@ -32,10 +32,10 @@ def audit_scope(call: Call) -> AuditScope:
         return AuditScope(everything=True)
     projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT and one.project_id}
     environments = {one.environment_id for one in held if one.environment_id}
-    return AuditScope(False, frozenset(projects), environments_of(call, projects) | environments)
+    return AuditScope(False, frozenset(projects), environment_ids(call, projects) | environments)
 
 
-def environments_of(call: Call, projects: set[UUID]) -> frozenset[UUID]:
+def environment_ids(call: UseCaseContext, projects: set[UUID]) -> frozenset[UUID]:
     """The ids of the environments of some projects."""
     if not projects:
         return frozenset()
@@ -43,7 +43,7 @@ def environments_of(call: Call, projects: set[UUID]) -> frozenset[UUID]:
     return frozenset(call.connection.execute(statement).scalars())
 
 
-def auditable_denials(call: Call) -> ColumnElement[bool]:
+def auditable_denials(call: UseCaseContext) -> ColumnElement[bool]:
     """The condition that the caller may audit what a row of the tally of denials counts."""
     reach = audit_scope(call)
     if reach.everything:

@@ -13,7 +13,7 @@ from secretsvc.audit.rules.records import DENIED
 from secretsvc.audit.rules.scope import AuditScope
 from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 #: How far back is looked at where no `since` is given.
@@ -70,7 +70,7 @@ class _Count(NamedTuple):
     number: int
 
 
-def count_activity(call: Call, reach: AuditScope, asked: AuditFilter) -> Activity:
+def count_activity(call: UseCaseContext, reach: AuditScope, asked: AuditFilter) -> Activity:
     """Counts what a filter selects between its times, else in the last seven days; one statement.
 
     There are no buckets where `since` is not before `until`.
@@ -114,7 +114,9 @@ def _length(span: int) -> int:
     return -(-span // (MAX_BUCKETS * DAY)) * DAY
 
 
-def _counts(call: Call, reach: AuditScope, asked: AuditFilter, start: int, length: int) -> list[_Count]:
+def _counts(
+    call: UseCaseContext, reach: AuditScope, asked: AuditFilter, start: int, length: int
+) -> list[_Count]:
     """What was asked for by bucket, and everything by action; nothing is read that is not counted."""
     chosen = _rows(reach, asked, "chosen")
     whole = replace(asked, action=None, outcome=None, actions=())

@@ -14,7 +14,7 @@ from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity
@@ -78,7 +78,7 @@ class Names:
 
 
 def look_up(
-    call: Call,
+    call: UseCaseContext,
     scopes: Iterable[UUID],
     identities: Iterable[UUID],
     groups: Iterable[UUID],

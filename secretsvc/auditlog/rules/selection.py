@@ -28,7 +28,7 @@ from secretsvc.audit.rules.scope import AuditScope
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.kernel.schema_annotations import MAX_INTEGER
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.secrets.queries.key_audit_records import Bound, RecordQueryOptions, ids_of_key
 
@@ -67,7 +67,7 @@ class AuditFilter:
     actions: tuple[str, ...] = ()
 
 
-def take_rows(call: Call, reach: AuditScope, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
+def take_rows(call: UseCaseContext, reach: AuditScope, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
     """A page, newest first, and whether there is more of it in the direction asked for.
 
     Each scope's rows come off an index of its own, and the nearest of those are taken: one condition over
@@ -84,7 +84,9 @@ def take_rows(call: Call, reach: AuditScope, asked: AuditFilter) -> tuple[list[R
     return page, len(nearest) > asked.limit
 
 
-def take_sealed(call: Call, reach: AuditScope, asked: AuditFilter, first: int, size: int) -> list[RowMapping]:
+def take_sealed(
+    call: UseCaseContext, reach: AuditScope, asked: AuditFilter, first: int, size: int
+) -> list[RowMapping]:
     """At most `limit` of the sealed records from a position on, below `size`, each with its `position`."""
     position, row = audit_seal.c.position, audit_record.c
     within = [position >= first, position < size]

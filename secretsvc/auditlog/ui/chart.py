@@ -14,7 +14,7 @@ HEIGHT, STEP, GAP = 100, 10, 2
 class Bar:
     """A bucket's column, successes at its foot and denials upon them; in the drawing's own units."""
 
-    bucket: object
+    bucket: Bucket
     x: int
     successes_y: float
     successes_height: float
@@ -34,6 +34,11 @@ class Chart:
     def width(self) -> int:
         """Of the whole drawing."""
         return STEP * len(self.bars)
+
+    @property
+    def ticks(self) -> tuple[Bucket, Bucket, Bucket]:
+        """The first, the middle and the last bucket, whose times stand under a chart with bars."""
+        return self.bars[0].bucket, self.bars[len(self.bars) // 2].bucket, self.bars[-1].bucket
 
 
 def draw(buckets: Sequence[Bucket]) -> Chart:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from secretsvc.auditlog.domain import AuditRecord
 from secretsvc.auditlog.rules.names import Names, ScopeName
 from secretsvc.auditlog.ui import labels
-from secretsvc.auditlog.ui.sentences import changes_of, where
+from secretsvc.auditlog.ui.sentences import recorded_changes, where
 from secretsvc.auditlog.ui.url import AuditUrl
 from secretsvc.web.pages import time_format
 
@@ -37,12 +37,12 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     outcome = Bit(labels.OUTCOMES.get(record.outcome, record.outcome))
     facts = [Fact("Action", [Bit(record.action, code=True), outcome])]
     scope = names.scopes.get(record.environment_id or record.project_id or record.id)
-    if changes := changes_of(record):
+    if changes := recorded_changes(record):
         facts.append(Fact("Keys", _keys(changes, scope)))
     if isinstance(detail.get("rev"), int) and changes:
         facts.append(Fact("Revision", [Bit(f"{detail['rev'] - 1:,} → {detail['rev']:,}")]))
     rest = {name: value for name, value in detail.items() if name not in TOLD}
-    facts += [Fact(one.name.capitalize(), [Bit(one.text)]) for one in labels.facts(rest)]
+    facts += [Fact(one.name.capitalize(), [Bit(one.text)]) for one in labels.detail_parts(rest)]
     facts += [Fact("Detail", [Bit(str(record.detail))])] if record.detail and not detail else []
     if record.project_id or record.environment_id:
         facts.append(Fact("Where", [Bit(where(record, names), scope.path if scope else None)]))

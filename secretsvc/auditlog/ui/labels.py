@@ -14,38 +14,38 @@ MAX_FACTS = 100
 ENDS = "expires_at"
 
 
-class Fact(NamedTuple):
+class DetailPart(NamedTuple):
     """A part of a record's detail."""
 
     name: str
     text: str
 
 
-def facts(detail: object) -> list[Fact]:
+def detail_parts(detail: object) -> list[DetailPart]:
     """The parts of a detail, at most `MAX_FACTS` and a last one that tells how many are left out."""
     found = _facts(detail)
     if len(found) <= MAX_FACTS:
         return found
-    return [*found[:MAX_FACTS], Fact("…", f"and {len(found) - MAX_FACTS} more")]
+    return [*found[:MAX_FACTS], DetailPart("…", f"and {len(found) - MAX_FACTS} more")]
 
 
-def _facts(detail: object) -> list[Fact]:
+def _facts(detail: object) -> list[DetailPart]:
     if detail is None:
         return []
     if not isinstance(detail, dict):
-        return [Fact("detail", str(detail))]
+        return [DetailPart("detail", str(detail))]
     named = {name: value for name, value in detail.items() if value is not None}
     changes = named.pop("changes") if isinstance(named.get("changes"), list) else []
-    plain = [Fact(_term(name), _text(value, name)) for name, value in named.items()]
+    plain = [DetailPart(_term(name), _text(value, name)) for name, value in named.items()]
     return plain + [_change(change) for change in changes]
 
 
-def _change(change: object) -> Fact:
+def _change(change: object) -> DetailPart:
     if not isinstance(change, dict):
-        return Fact("change", str(change))
+        return DetailPart("change", str(change))
     version = change.get("version")
     text = str(change.get("key"))
-    return Fact(str(change.get("kind", "change")), f"{text} (version {version})" if version else text)
+    return DetailPart(str(change.get("kind", "change")), f"{text} (version {version})" if version else text)
 
 
 def _term(name: str) -> str:

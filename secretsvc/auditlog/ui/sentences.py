@@ -149,7 +149,7 @@ def beside(record: AuditRecord) -> str:
 
 
 def _keys(record: AuditRecord) -> list[Part]:
-    changes = changes_of(record)
+    changes = recorded_changes(record)
     named = [str(one.get("key")) for one in changes] or _described(record)
     if len(named) == 1:
         return [Part(named[0], CODE)]
@@ -164,7 +164,7 @@ def _key(record: AuditRecord) -> list[Part]:
 
 
 def _did(record: AuditRecord) -> list[Part]:
-    kinds = {str(one.get("kind")) for one in changes_of(record)}
+    kinds = {str(one.get("kind")) for one in recorded_changes(record)}
     if not kinds and _described(record):
         return [Part("described")]
     return [Part(DID.get(kinds.pop(), "changed") if len(kinds) == 1 else "changed")]
@@ -201,7 +201,7 @@ MARKS: dict[str, Callable[[AuditRecord], list[Part]]] = {
 }
 
 
-def changes_of(record: AuditRecord) -> list[dict[str, Any]]:
+def recorded_changes(record: AuditRecord) -> list[dict[str, Any]]:
     """What a write did to each key."""
     changes = _detail(record).get("changes")
     return [one for one in changes if isinstance(one, dict)] if isinstance(changes, list) else []

@@ -27,7 +27,7 @@ from secretsvc.authorization.rules.snapshot import (
     has_own_global_admin,
     load_standing,
 )
-from secretsvc.db.engine import Mode, write_transaction
+from secretsvc.db.engine import write_transaction
 from secretsvc.db.error_mapping import WriteLockTimeout, map_error
 from secretsvc.db.schema import serves
 from secretsvc.db.session import Session
@@ -44,12 +44,13 @@ from secretsvc.kernel.errors import (
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
 log = logging.getLogger(__name__)
-_told = LogThrottle()
+_unwritten = LogThrottle()
 
 
 def is_bootstrap_admin(settings: Settings, principal: Principal) -> bool:
@@ -62,16 +63,16 @@ def with_bootstrap_grant(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]
     return grants if has_own_global_admin(grants) else (ADMIN_EVERYWHERE, *grants)
 
 
-def _tell(error: DBAPIError | WriteLockTimeout) -> None:
-    """Logs that a visit was not written down, at most once a minute for each cause."""
+def _log_unwritten(error: DBAPIError | WriteLockTimeout) -> None:
+    """Logs that a visit was not written, at most once a minute for each cause."""
     cause = type(getattr(error, "orig", None) or error).__name__
-    before = _told.passes(cause)
+    before = _unwritten.passes(cause)
     if before is not None:
         log.warning("last_seen_at was not written (%s), %d times since the last line", cause, before)
 
 
 class IdentityAdmission:
-    """Admits whoever is proven over the connection of a request, under one set of settings."""
+    """Admits proven callers over the connection of a request, under one set of settings."""
 
     def __init__(self, session: Session, settings: Settings, client_address: str | None = None) -> None:
         self.session, self.settings, self.client_address = session, settings, client_address
@@ -83,33 +84,31 @@ class IdentityAdmission:
         request_id: str,
         judge_bearer: Callable[[Principal | None], Principal],
     ) -> tuple[Actor, GrantSnapshot]:
-        """Steps 2 and 3 of each request; `now` in epoch milliseconds.
+        """Load the caller's identity and grants; write a visit that is due.
 
-        `resolve_token_owner` finds a service token's owner before anything is written. A principal that is
-        known and was seen recently costs one statement. Raises `NoAdminsConfigured`, `OtherIssuer`, or
-        `ServerMisconfigured` over a schema that is for other releases.
+        `now` is in epoch milliseconds.
+
+        1. Load the snapshot: one statement, and the only one for a caller who was seen recently.
+        2. For a service token, `judge_bearer` checks its owner before anything is written.
+        3. Refuse where no admin exists and none is configured.
+        4. If a visit is due, write it in a transaction of its own, and load the snapshot again.
+
+        Raises `NoAdminsConfigured`, `OtherIssuer`, `Unauthenticated`, or `ServerMisconfigured` over a schema
+        that is for other releases.
         """
         standing = self._standing(proven, now)
-        token = proven if isinstance(proven, ServiceToken) else None
         principal = proven if isinstance(proven, Principal) else judge_bearer(standing.principal)
-        is_bootstrap = is_bootstrap_admin(self.settings, principal)
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
+        is_bootstrap = is_bootstrap_admin(self.settings, principal)
         if self._is_due(standing, is_bootstrap, now) or lacks_origin(principal, standing.identity):
-            # Given back first: were each request to hold two, those at once could all wait for a second.
-            self.session.restart()
-            try:
-                self._write_visit(principal, token, standing.identity, is_bootstrap, now, request_id)
-            except (DBAPIError, WriteLockTimeout) as error:
-                # Names can be read while nothing can be written, but a first visit has to be written.
-                if standing.is_first_visit or not isinstance(map_error(error), Unavailable):
-                    raise
-                _tell(error)
+            token = proven if isinstance(proven, ServiceToken) else None
+            self._try_to_write_visit(principal, token, standing, is_bootstrap, now, request_id)
             standing = self._standing(proven, now)
         known = standing.identity
         if known is None:
-            # Only one that never signed in can be removed, but a token can be at any time.
-            raise Internal() if token is None else Unauthenticated()
+            # Only an identity that never signed in can be removed, but a token can be at any time.
+            raise Internal() if isinstance(proven, Principal) else Unauthenticated()
         grants = (*standing.grants, ADMIN_EVERYWHERE) if is_bootstrap else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject, known.display_name)
         return actor, GrantSnapshot(grants, known.disabled)
@@ -133,7 +132,30 @@ class IdentityAdmission:
         self.session.restart()
         return load_standing(self.session.connection(Mode.AUTOCOMMIT), proven, now)
 
+    def _try_to_write_visit(
+        self,
+        principal: Principal,
+        token: ServiceToken | None,
+        standing: CallerSnapshot,
+        is_bootstrap: bool,
+        now: int,
+        request_id: str,
+    ) -> None:
+        """Writes the visit. Only a first visit has to be written: without it there is no identity.
+
+        A later one is logged if the database cannot be written to, so that names can still be read.
+        """
+        # Released first: if each request held two connections, all could wait for their second one.
+        self.session.restart()
+        try:
+            self._write_visit(principal, token, standing.identity, is_bootstrap, now, request_id)
+        except (DBAPIError, WriteLockTimeout) as error:
+            if standing.is_first_visit or not isinstance(map_error(error), Unavailable):
+                raise
+            _log_unwritten(error)
+
     def _is_due(self, standing: CallerSnapshot, is_bootstrap: bool, now: int) -> bool:
+        """Whether the caller was not seen recently, or is a bootstrap admin without the grant."""
         known = standing.identity
         seen = None if known is None else known.last_seen_at
         if known is None or seen is None or seen <= now - self.settings.last_seen_resolution:
@@ -269,4 +291,4 @@ class IdentityAdmission:
         detail: Mapping[str, object],
     ) -> None:
         address = self.client_address
-        audit.write(connection, actor, now, request_id, action, detail=detail, client_address=address)
+        audit.write_record(connection, actor, now, request_id, action, detail=detail, client_address=address)

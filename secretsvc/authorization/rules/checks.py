@@ -17,13 +17,13 @@ from secretsvc.kernel.authorization import (
     sees_project,
 )
 from secretsvc.kernel.errors import Forbidden, NotFound
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 
 PROJECT_NOT_FOUND = "Project not found."
 ENVIRONMENT_NOT_FOUND = "Environment not found."
 
 
-def assert_can(call: Call, role: Role, at: ScopePath) -> None:
+def assert_can(call: UseCaseContext, role: Role, at: ScopePath) -> None:
     """Passes when the caller holds the role at the address.
 
     Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
@@ -33,20 +33,20 @@ def assert_can(call: Call, role: Role, at: ScopePath) -> None:
         _refuse(call, role, at)
 
 
-def assert_sees(call: Call, at: ScopePath) -> None:
+def assert_sees(call: UseCaseContext, at: ScopePath) -> None:
     """Passes when the project at the address is visible to the caller (contract 4.1)."""
     if not can_see(call.snapshot, at):
         _refuse(call, Role.READER, at)
 
 
-def assert_admin_somewhere(call: Call) -> None:
+def assert_admin_somewhere(call: UseCaseContext) -> None:
     """Passes when the caller is an admin at any scope; a failure is `authz.global.admin` (contract 3.10)."""
     if next(admin_grants(call.snapshot), None) is None:
         _refuse(call, Role.ADMIN, ScopePath())
 
 
 def assert_covers_ids(
-    call: Call, at: ScopePath, project_id: UUID, environment_id: UUID | None = None
+    call: UseCaseContext, at: ScopePath, project_id: UUID, environment_id: UUID | None = None
 ) -> None:
     """Pass if the caller's role on the rows is the one it was judged by at their slugs. Raises `NotFound`.
 
@@ -59,13 +59,13 @@ def assert_covers_ids(
         raise NotFound(PROJECT_NOT_FOUND if environment_id is None else ENVIRONMENT_NOT_FOUND)
 
 
-def not_found(call: Call, at: ScopePath) -> NotFound:
+def not_found(call: UseCaseContext, at: ScopePath) -> NotFound:
     """The answer for the absent and the invisible: it tells no more than what the caller sees anyway."""
     inside = at.environment is not None and sees_project(call.snapshot, at.project or "")
     return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
 
 
-def _refuse(call: Call, role: Role, at: ScopePath) -> NoReturn:
+def _refuse(call: UseCaseContext, role: Role, at: ScopePath) -> NoReturn:
     """Notes the denial and raises. Absent and invisible take the same work (decision 0024)."""
     visible = can_see(call.snapshot, at)
     exists_there = record_denial(call, f"authz.{at.scope_type}.{role}", at)

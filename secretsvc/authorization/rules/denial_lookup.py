@@ -8,12 +8,12 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import ScopePath, ScopeType
-from secretsvc.kernel.use_case import Call, Denial
+from secretsvc.kernel.use_case import Denial, UseCaseContext
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-def record_denial(call: Call, action: str, at: ScopePath) -> bool:
+def record_denial(call: UseCaseContext, action: str, at: ScopePath) -> bool:
     """Notes a denial at an address, and tells whether anything is there; one statement below global scope."""
     if at.scope_type is ScopeType.GLOBAL:
         call.denials.append(Denial(action))
@@ -28,7 +28,7 @@ def record_denial(call: Call, action: str, at: ScopePath) -> bool:
     return not absent
 
 
-def note_denial_of_any(call: Call, action: str, slug: str) -> None:
+def note_denial_of_any(call: UseCaseContext, action: str, slug: str) -> None:
     """As `record_denial`, of all environments of a slug; of several at once, at no scope."""
     parameters = {"me": call.actor.identity_id, "environment_slug": slug}
     count, first = call.connection.execute(_LOCATE_ANY, parameters).one()

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, text
 from secretsvc.authorization.rules.snapshot import usable_global_admin
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.errors import LastAdmin
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.identities import identity
 
 # Any number will do, as long as every process takes the same.
@@ -19,7 +19,7 @@ _ADMIN_EXISTS = select(usable_global_admin())
 
 
 @contextmanager
-def last_admin_guard(call: Call) -> Iterator[None]:
+def last_admin_guard(call: UseCaseContext) -> Iterator[None]:
     """Around what takes a grant away, or a part of it: undoes it if no usable global admin is left.
 
     Two admins who remove each other would each find the other one still there: neither database's
@@ -33,7 +33,7 @@ def last_admin_guard(call: Call) -> Iterator[None]:
 
 
 @contextmanager
-def last_enabled_admin_guard(call: Call) -> Iterator[None]:
+def last_enabled_admin_guard(call: UseCaseContext) -> Iterator[None]:
     """The same around the disabling of an identity (contract 4.13).
 
     Whom `BOOTSTRAP_ADMINS` names is an admin only while not disabled. Raises `LastAdmin`, unless it names
@@ -45,7 +45,7 @@ def last_enabled_admin_guard(call: Call) -> Iterator[None]:
         raise LastAdmin()
 
 
-def _wait_for_others(call: Call) -> None:
+def _wait_for_others(call: UseCaseContext) -> None:
     if call.connection.dialect.name == "postgresql":
         call.connection.execute(_LOCK)
 
@@ -55,11 +55,11 @@ def admin_exists(connection: Connection, now: int) -> bool:
     return bool(connection.execute(_ADMIN_EXISTS, {"now": now}).scalar_one())
 
 
-def _admin_is_left(call: Call) -> bool:
+def _admin_is_left(call: UseCaseContext) -> bool:
     return admin_exists(call.connection, call.now)
 
 
-def _bootstrap_admin_is_left(call: Call) -> bool:
+def _bootstrap_admin_is_left(call: UseCaseContext) -> bool:
     subjects = call.settings.bootstrap_admins
     # It names people only (contract 3.6).
     conditions = (identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), identity.c.disabled)

@@ -6,7 +6,6 @@ from sqlalchemy import Connection, bindparam, literal, select, update
 
 from secretsvc.authentication.assertions import TokenRejected
 from secretsvc.authorization.rules.snapshot import KnownIdentity
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.kernel.workloads import variable_prefix
@@ -27,7 +26,7 @@ def check_origin(connection: Connection, principal: Principal, known: KnownIdent
     if name is None:
         return
     if principal.issuer is None:
-        if _RESERVED.rows(connection, {"name": name}):
+        if connection.execute(_RESERVED, {"name": name}).first():
             raise OtherIssuer(RejectionReason.RESERVED)
     elif known is not None and known.issuer not in (None, principal.issuer):
         raise OtherIssuer(RejectionReason.OTHER_ISSUER, variable_prefix(name))
@@ -53,6 +52,4 @@ def keep_origin(connection: Connection, principal: Principal) -> None:
         connection.execute(update(identity).where(*caller).values(columns))
 
 
-_RESERVED = Prepared(
-    select(literal(1).label("found")).where(identity.c.issuer_name == bindparam("name")).limit(1)
-)
+_RESERVED = select(literal(1)).where(identity.c.issuer_name == bindparam("name")).limit(1)

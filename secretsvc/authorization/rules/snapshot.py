@@ -1,4 +1,18 @@
-"""The snapshot: what a principal is and holds, in one statement."""
+"""The snapshot: what a principal is and holds, in one statement.
+
+A union of four parts gives rows of three kinds. `part` says which; what is blank is a NULL of the column's
+type:
+
+    part       id         group_id … expires_at             last_seen_at … issuer   admin_exists … release
+    --------   --------   -------------------------------   ---------------------   ----------------------
+    identity   identity   (blank)                           the caller's row        (blank)
+    admins     (blank)    (blank)                           (blank)                 the whole database's
+    grant      grant      a grant of the caller's own       (blank)                 (blank)
+    grant      grant      a grant of the caller's group     (blank)                 (blank)
+
+`identity` is missing for an unknown caller or a token that is not in force; `admins` never is.
+`load_standing` makes one `CallerSnapshot` of the rows, in whatever order they come.
+"""
 
 from __future__ import annotations
 
@@ -134,10 +148,7 @@ def _by_token() -> Query:
 
 
 def _snapshot_statement(caller: Query) -> CompoundQuery:
-    """Three index scans in one statement: the identity, its own unexpired grants, those of its groups.
-
-    One `LEFT JOIN … OR …` would read every grant that there is.
-    """
+    """The union drawn above: each part is an index scan. One `LEFT JOIN … OR …` would read all grants."""
     me = caller.cte("me")
     who = _part("identity", **{column.name: column for column in me.c})
     schema = {name: select(schema_release.c[name]).scalar_subquery() for name in SchemaRelease._fields}
@@ -146,6 +157,7 @@ def _snapshot_statement(caller: Query) -> CompoundQuery:
 
 
 def _part(name: str, **own: Expression) -> Query:
+    """One part of the union: its own columns, and blanks for the others."""
     # NULL of a column's type, which neither PostgreSQL nor SQLAlchemy could guess within a union.
     blank = {column: cast(null(), typed.type) for column, typed in _COLUMNS.items()}
     return select(literal(name).label("part"), *(one.label(column) for column, one in (blank | own).items()))

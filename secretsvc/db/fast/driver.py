@@ -10,8 +10,9 @@ from typing import Any
 from psycopg import capabilities
 from sqlalchemy import Connection
 
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import mode_of
 from secretsvc.kernel.database_timer import database_time
+from secretsvc.kernel.transaction_mode import Mode
 
 #: How many rows of what is streamed are in memory at once.
 CHUNK = 16
@@ -28,10 +29,9 @@ class StatementContext:
     is over or has failed: tracing does.
     """
 
-    compiled = None
+    compiled, executemany = None, False
 
-    def __init__(self, connection: Connection, cursor: object, statement: str, *, many: bool) -> None:
-        self.executemany = many
+    def __init__(self, connection: Connection, cursor: object, statement: str) -> None:
         self.root_connection = self.connection = connection
         self.engine, self.dialect = connection.engine, connection.dialect
         self.cursor, self.statement = cursor, statement
@@ -41,10 +41,9 @@ class StatementContext:
 
 
 @contextmanager
-def driver_cursor(connection: Connection, text: str, values: object, *, many: bool = False) -> Iterator[Any]:
+def driver_cursor(connection: Connection, text: str, values: object) -> Iterator[Any]:
     """The driver's cursor, for a statement that is told to whoever listens for statements.
 
-    With `many` it is executed for each of the values, which is still told as one statement.
     It is executed in the transaction of the connection's mode, which begins here unless it has begun. What
     the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
     """
@@ -55,10 +54,11 @@ def driver_cursor(connection: Connection, text: str, values: object, *, many: bo
             connection.begin()
         cursor = connection.connection.cursor(**_CURSOR[connection.dialect.name])
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
-            context = StatementContext(connection, cursor, text, many=many)
-        listeners.before_cursor_execute(connection, cursor, text, values, context, many)
-        yield cursor
-        listeners.after_cursor_execute(connection, cursor, text, values, context, many)
+            context = StatementContext(connection, cursor, text)
+        listeners.before_cursor_execute(connection, cursor, text, values, context, False)
+        with database_time():
+            yield cursor
+        listeners.after_cursor_execute(connection, cursor, text, values, context, False)
     except connection.dialect.loaded_dbapi.Error as error:
         connection._handle_dbapi_exception(error, None, None, None, context)
 

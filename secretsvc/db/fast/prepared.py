@@ -7,27 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
+from sqlalchemy import Connection, Dialect, Insert, Update
 
-from secretsvc.db.engine import BATCH_STATEMENTS, COMMIT_STATEMENTS, Mode, mode_of, set_mode
+from secretsvc.db.engine import mode_of, set_mode
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.db.fast.result_types import reader_of
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.kernel.database_timer import database_time
+from secretsvc.kernel.transaction_mode import Mode
 
 Processor = Callable[[Any], Any]
-Statement = Query | CompoundQuery | Insert | Update | Delete | TextClause
+Statement = Query | CompoundQuery | Insert | Update
 
 
 class Prepared:
-    """A Core statement without what SQLAlchemy does anew for each execution (decision 0021).
+    """A Core statement without what SQLAlchemy does anew for each execution (see README.md).
 
-    It takes no expanding parameters. Of an INSERT `names` are the columns that it sets, by default all.
+    It takes no expanding parameters.
     """
 
-    def __init__(self, statement: Statement, names: Sequence[str] | None = None) -> None:
-        self.statement, self.names = statement, names
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
         self._forms: dict[str, _Form] = {}
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
@@ -42,7 +42,7 @@ class Prepared:
             return iter(self._plain(connection, parameters))
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with database_time(), driver_cursor(connection, form.text, values) as cursor:
+        with driver_cursor(connection, form.text, values) as cursor:
             # SQLite finds the rows only when they are fetched.
             fetched = cursor.execute(form.text, values).fetchall()
         return form.each(fetched)
@@ -69,34 +69,8 @@ class Prepared:
             return
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with database_time(), driver_cursor(connection, form.text, values) as cursor:
+        with driver_cursor(connection, form.text, values) as cursor:
             cursor.execute(form.text, values)
-
-    def run_many(self, connection: Connection, columns: Mapping[str, Sequence[object]]) -> None:
-        """Executes it for each of many rows, which are given as the values of each parameter; for SQLite.
-
-        SQLAlchemy takes longer to prepare the parameters than SQLite takes to execute it.
-        """
-        if not flags.ENABLED:
-            rows = zip(*columns.values(), strict=True)
-            connection.execute(self.statement, [dict(zip(columns, row, strict=True)) for row in rows])
-            return
-        form = self._form(connection.dialect)
-        values = form.many(columns)
-        with database_time(), driver_cursor(connection, form.text, values, many=True) as cursor:
-            cursor.executemany(form.text, values)
-
-    def execute_deferred(self, connection: Connection, parameters: Mapping[str, object]) -> None:
-        """As `run`, where nothing that follows reads it: a request without a transaction commits it alone.
-
-        Where steps are collected (`db/statement_batch.py`) it is one of them.
-        """
-        alone = mode_of(connection) is Mode.AUTOCOMMIT
-        deferred = connection.info.get(COMMIT_STATEMENTS if alone else BATCH_STATEMENTS)
-        if deferred is None:
-            self.run(connection, parameters)
-        else:
-            deferred.append((self, parameters))
 
     def _plain(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
         result = connection.execute(self.statement, parameters)
@@ -109,15 +83,15 @@ class Prepared:
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
         if form is None:
-            form = self._forms[dialect.name] = _Form(self.statement, dialect, self.names)
+            form = self._forms[dialect.name] = _Form(self.statement, dialect)
         return form
 
 
 class _Form:
     """What one database's driver is given for a statement, and what becomes of its answer."""
 
-    def __init__(self, statement: Statement, dialect: Dialect, names: Sequence[str] | None) -> None:
-        compiled: Any = statement.compile(dialect=dialect, column_keys=names)
+    def __init__(self, statement: Statement, dialect: Dialect) -> None:
+        compiled: Any = statement.compile(dialect=dialect)
         self.text: str = compiled.string
         self._positional = compiled.positional
         self._constants: dict[str, object] = compiled.params
@@ -128,7 +102,7 @@ class _Form:
             for name in compiled.params
             if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
-        columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
+        columns = list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[object]], Any] = row_type._make
         readers = [reader_of(one.type, dialect) for one in columns]
@@ -140,15 +114,6 @@ class _Form:
         for name, process in self._processors:
             given[name] = process(given[name])
         return [given[name] for name in self._positions] if self._positional else given
-
-    def many(self, columns: Mapping[str, Sequence[object]]) -> Sequence[Sequence[object]]:
-        """As `values` of each row, where parameters have positions."""
-        processors = dict(self._processors)
-        ready = {
-            name: [*map(processors[name], values)] if name in processors else values
-            for name, values in columns.items()
-        }
-        return [*zip(*(ready[name] for name in self._positions), strict=True)]
 
     def each(self, fetched: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
         """The driver's rows in the types of the columns."""

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from secretsvc.db.engine import Mode, set_mode
+from secretsvc.db.engine import set_mode
 from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
 from secretsvc.db.sqlite_files import file_of
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
@@ -18,6 +18,7 @@ from secretsvc.deployment.migrate import heads
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import docs_page
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.server.readiness import key_may_seal
 from secretsvc.web.error_logging import cause_of
 from secretsvc.web.request import ServiceRegistry

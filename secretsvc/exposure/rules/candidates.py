@@ -1,7 +1,23 @@
 """The versions that can be items of exposure, each found by index from the one before it.
 
 These are the versions that the identity was given or wrote, those made from another version, and the newest
-of each key.
+of each key. A history can be of any length, so it is not read but crossed in steps, by a recursive query with
+rows of three kinds:
+
+    row         is_candidate   is_lookup   version                      read, given, made
+    ---------   ------------   ---------   --------------------------   ----------------------------------
+    start       0              0           the window's `after`         (0)
+    lookup      0              1           that of the row before       what comes next after this version:
+                                                                        the next revision that was read whole,
+                                                                        the next version that was revealed or
+                                                                        copied, the next one that was written
+                                                                        or made from another
+    candidate   1              0           the least of these, or       (0), `made` stays until it is passed
+                                           the newest of the key
+    lookup …    once the newest version is reached: the start of the next window
+
+A start or a candidate is followed by a lookup, a lookup by a candidate; `number` counts the candidates. What
+does not come next is `NEVER`, larger than all versions.
 """
 
 from __future__ import annotations
@@ -38,23 +54,22 @@ WINDOW = {"secret_id": BigInteger, "after": BigInteger}
 
 _NEVER = literal_column(str(NEVER), BigInteger)
 _ZERO = literal_column("CAST(0 AS BIGINT)", BigInteger)
-_STATE = ("at", "number", "is_candidate", "is_known", "version", "read", "given", "made")
+_STATE = ("at", "number", "is_candidate", "is_lookup", "version", "read", "given", "made")
 
 
 def candidates(dialect_name: str) -> Subquery:
     """The first `most` candidates of the listed windows: `secret_id`, `version`, and their `number`.
 
-    The rows of the recursion take turns: one is a version, the next looks up what comes after it. A window
-    begins with the version before it, which is no candidate.
+    The recursion is drawn above. It ends after the last window, whose next has no secret to be joined.
     """
     one, on = _secret(dialect_name, _listed(dialect_name, "secret_id", _ZERO))
     after = _listed(dialect_name, "after", _ZERO)
-    found = zip(_STATE, (_ZERO, _ZERO, _ZERO, _ZERO, after, _ZERO, _ZERO, _ZERO), strict=True)
+    initial = zip(_STATE, (_ZERO, _ZERO, _ZERO, _ZERO, after, _ZERO, _ZERO, _ZERO), strict=True)
     first = select(one.c.id.label("secret_id"), one.c.version.label("newest"))
-    first = first.add_columns(*(value.label(name) for name, value in found)).select_from(one).where(on)
+    first = first.add_columns(*(value.label(name) for name, value in initial)).select_from(one).where(on)
     chain = first.cte("chain", recursive=True, nesting=True)
     last = chain.c
-    is_over = and_(last.is_known == 0, last.version >= last.newest)
+    is_over = and_(last.is_lookup == 0, last.version >= last.newest)
     at = case((is_over, last.at + 1), else_=last.at)
     one, on = _secret(
         dialect_name, case((is_over, _listed(dialect_name, "secret_id", at)), else_=last.secret_id)
@@ -62,26 +77,27 @@ def candidates(dialect_name: str) -> Subquery:
     following = select(one.c.id, one.c.version, at, *_following(dialect_name, last, one.c, is_over, at))
     following = following.select_from(chain.join(one, on))
     following = following.where(last.number < bindparam("most", type_=BigInteger))
-    met = chain.union_all(following).c
-    return select(met.secret_id, met.version, met.number).where(met.is_candidate == 1).subquery("met")
+    rows = chain.union_all(following).c
+    numbered = select(rows.secret_id, rows.version, rows.number).where(rows.is_candidate == 1)
+    return numbered.subquery("candidate")
 
 
 def _following(
     dialect_name: str, last: Columns, one: Columns, is_over: Expression, at: Expression
 ) -> list[Expression]:
-    """The row after the last one: the next window's first, a candidate, or what comes after a version."""
-    is_known = last.is_known == 1
+    """The row after `last`, by the columns of `_STATE`: a start, a lookup or a candidate."""
+    is_lookup = last.is_lookup == 1
     version = _least(dialect_name, _in_force(last), last.given, last.made, one.version)
     given = _least(dialect_name, *(_given(row, last, one) for row in (audit_record, audit_key)))
     read = _least(dialect_name, *(_read(key, last, one) for key in (FULL_EXPORT, PAST_EXPORT, FULL_COPY)))
     return [
-        case((is_known, last.number + 1), else_=last.number),
-        last.is_known,
-        case((is_over, _ZERO), else_=1 - last.is_known),
-        case((is_over, _listed(dialect_name, "after", at)), (is_known, version), else_=last.version),
-        case((or_(is_over, is_known), _ZERO), else_=read),
-        case((or_(is_over, is_known), _ZERO), else_=given),
-        case((is_over, _ZERO), (or_(is_known, last.made > last.version), last.made), else_=_made(last)),
+        case((is_lookup, last.number + 1), else_=last.number),
+        last.is_lookup,
+        case((is_over, _ZERO), else_=1 - last.is_lookup),
+        case((is_over, _listed(dialect_name, "after", at)), (is_lookup, version), else_=last.version),
+        case((or_(is_over, is_lookup), _ZERO), else_=read),
+        case((or_(is_over, is_lookup), _ZERO), else_=given),
+        case((is_over, _ZERO), (or_(is_lookup, last.made > last.version), last.made), else_=_made(last)),
     ]
 
 
@@ -150,6 +166,6 @@ def _made(last: Columns) -> Expression:
 
 
 def _least(dialect_name: str, *values: Expression) -> Expression:
-    """The least of some numbers; NULL is larger than all of them."""
+    """The least of some numbers; NULL stands for `NEVER`."""
     least = func.min if dialect_name == "sqlite" else func.least
     return least(*(func.coalesce(one, _NEVER) for one in values), type_=BigInteger)

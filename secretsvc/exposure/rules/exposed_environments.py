@@ -1,4 +1,4 @@
-"""Where an identity may have met a value: environments, and keys of them, in the order of the answer."""
+"""Where an identity may have seen a value: environments, and their keys, in the order of the answer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Columns, Query
 from secretsvc.kernel.authorization import admin_grants
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
 
 
-class MetEnvironment(NamedTuple):
+class CandidateEnvironment(NamedTuple):
     """An environment; with `whole` any of its keys may hold something, else those that say so themselves."""
 
     id: UUID
@@ -45,9 +45,9 @@ class ExposedKey(NamedTuple):
     version: int
 
 
-def environments_met_in(
-    call: Call, identity_id: UUID, start: tuple[str, str], most: int, *, inside: bool
-) -> list[MetEnvironment]:
+def candidate_environments(
+    call: UseCaseContext, identity_id: UUID, start: tuple[str, str], most: int, *, inside: bool
+) -> list[CandidateEnvironment]:
     """Environments that the caller administers, from the slugs `start` on, `inside` this one too.
 
     Those that the identity read or wrote, and those that are the source or the target of a copy. One
@@ -66,11 +66,15 @@ def environments_met_in(
         .limit(most)
     )
     rows = call.connection.execute(statement)
-    return [MetEnvironment(row[0], row[1], row[2], bool(row[3])) for row in rows]
+    return [CandidateEnvironment(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
 
 def keys_of(
-    call: Call, identity_id: UUID, environments: Sequence[MetEnvironment], start: str, most: int
+    call: UseCaseContext,
+    identity_id: UUID,
+    environments: Sequence[CandidateEnvironment],
+    start: str,
+    most: int,
 ) -> list[ExposedKey]:
     """Keys of the environments, deleted ones too, at most so many of each; of the first from `start` on.
 
@@ -83,28 +87,28 @@ def keys_of(
         if at == 0:
             part = part.where(secret.c.key >= start)
         if not within.whole:
-            part = part.where(or_(*_met(identity_id, within.id), *_related()))
+            part = part.where(or_(*_gave_values(identity_id, within.id), *_related()))
         parts.append(select(part.order_by(secret.c.key).limit(most).subquery()))
     found = [ExposedKey(*row) for row in call.connection.execute(union_all(*parts))]
     return sorted(found, key=lambda one: (one.at, one.key))
 
 
-def there(statement: Query) -> ColumnElement[bool]:
+def is_found(statement: Query) -> ColumnElement[bool]:
     """Whether there is a row; PostgreSQL might read all that an EXISTS could ask for, to have it at hand."""
     return statement.limit(1).scalar_subquery().is_not(None)
 
 
 def _touched(identity_id: UUID) -> list[ColumnElement[bool]]:
     return [
-        there(_given(audit_record.c, identity_id, environment.c.id)),
-        there(_wrote(identity_id)),
-        there(
+        is_found(_given(audit_record.c, identity_id, environment.c.id)),
+        is_found(_wrote(identity_id)),
+        is_found(
             select(revision.c.rev).where(
                 revision.c.environment_id == environment.c.id, revision.c.copied_from.is_not(None)
             )
         ),
-        there(select(audit_key.c.created_at).where(audit_key.c.environment_id == environment.c.id)),
-        there(_copied_whole()),
+        is_found(select(audit_key.c.created_at).where(audit_key.c.environment_id == environment.c.id)),
+        is_found(_copied_whole()),
     ]
 
 
@@ -118,8 +122,8 @@ def _copied_whole() -> Query:
 def _is_whole(identity_id: UUID) -> ColumnElement[bool]:
     row = audit_record.c
     exported = _given(row, identity_id, environment.c.id)
-    of_all = [there(exported.where(row.key == one)) for one in (FULL_EXPORT, PAST_EXPORT, FULL_COPY)]
-    return or_(there(_wrote(identity_id)), *of_all)
+    of_all = [is_found(exported.where(row.key == one)) for one in (FULL_EXPORT, PAST_EXPORT, FULL_COPY)]
+    return or_(is_found(_wrote(identity_id)), *of_all)
 
 
 def _wrote(identity_id: UUID) -> Query:
@@ -128,10 +132,10 @@ def _wrote(identity_id: UUID) -> Query:
     )
 
 
-def _met(identity_id: UUID, environment_id: UUID) -> list[ColumnElement[bool]]:
+def _gave_values(identity_id: UUID, environment_id: UUID) -> list[ColumnElement[bool]]:
     """Whether the identity was given values of a key of an environment, by a reveal or a copy."""
     rows = (audit_record.c, audit_key.c)
-    return [there(_given(row, identity_id, environment_id).where(row.key == secret.c.key)) for row in rows]
+    return [is_found(_given(row, identity_id, environment_id).where(row.key == secret.c.key)) for row in rows]
 
 
 def _given(row: Columns, identity_id: UUID, environment_id: ColumnElement[UUID] | UUID) -> Query:
@@ -144,7 +148,7 @@ def _related() -> list[ColumnElement[bool]]:
     """Whether what is in force was made of another version, or another of it."""
     own = secret_version.alias("own")
     return [
-        there(
+        is_found(
             select(own.c.version).where(
                 own.c.secret_id == secret.c.id,
                 own.c.version == secret.c.version,
@@ -152,7 +156,7 @@ def _related() -> list[ColumnElement[bool]]:
             )
         ),
         *(
-            there(
+            is_found(
                 select(made.c.version).where(
                     made.c.origin_secret_id == secret.c.id, made.c.origin_version == secret.c.version
                 )

@@ -1,6 +1,6 @@
-"""Versions, and when an identity last met each of them: by a reveal, an export or a copy, or as its author.
+"""Versions, and when an identity last saw each of them: by a reveal, an export or a copy, or as its author.
 
-An export gave the version that was in force at its revision: one that is not newer, and older than the next.
+An export gave the version that was in force at its revision: `rev` <= that revision < `next_rev`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    false,
     func,
     literal_column,
     or_,
@@ -32,8 +33,8 @@ from secretsvc.db.row_parameters import rows_parameters, rows_table
 from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
 from secretsvc.exposure.rules.candidates import NEVER, WINDOW, candidates
-from secretsvc.exposure.rules.exposed_environments import there
-from secretsvc.kernel.use_case import Call
+from secretsvc.exposure.rules.exposed_environments import is_found
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import departed_version, secret, secret_version
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
 from secretsvc.secrets.queries.plan import ValueOrigin
@@ -54,7 +55,8 @@ class VersionRange(NamedTuple):
 class ExposedVersion(NamedTuple):
     """A version with a value; it was in force from the revision `rev` until before `next_rev`.
 
-    `origin` is the same for all that are this value. `seen_at` does not know of exports of older states.
+    `next_rev` is `NEVER` for a version that is still in force. `origin` is the same for all that are this
+    value. `seen_at` does not know of exports of older states.
     `repeated` is whether a later version of the key is the value too, `related` whether any other is.
     """
 
@@ -77,7 +79,7 @@ class ExposedVersion(NamedTuple):
 
 
 def candidates_in(
-    call: Call, identity_id: UUID, windows: Sequence[VersionRange], most: int
+    call: UseCaseContext, identity_id: UUID, windows: Sequence[VersionRange], most: int
 ) -> tuple[list[ExposedVersion], tuple[int, int] | None]:
     """The first candidates of the windows that have values, and the last that was found.
 
@@ -90,7 +92,11 @@ def candidates_in(
     rows = sorted(
         call.connection.execute(_INSIDE[dialect_name], parameters).all(), key=lambda row: row.number
     )
-    found = [_version(row, identity_id) for row in rows if row.kid is not None]
+    found = [
+        _version(row, identity_id)._replace(repeated=row.repeated, related=row.related)
+        for row in rows
+        if row.has_value
+    ]
     # Candidates end early where an environment was deleted after its keys were read.
     if rows and (len(rows) == most or rows[-1].secret_id != windows[-1].secret_id):
         return found, (rows[-1].secret_id, rows[-1].version)
@@ -98,7 +104,7 @@ def candidates_in(
 
 
 def relatives_of(
-    call: Call, identity_id: UUID, origins: Iterable[ValueOrigin]
+    call: UseCaseContext, identity_id: UUID, origins: Iterable[ValueOrigin]
 ) -> dict[ValueOrigin, list[ExposedVersion]]:
     """All versions that are the values of these origins, wherever they are; one statement."""
     roots = {(one.origin_secret_id, one.origin_version) for one in origins}
@@ -108,7 +114,7 @@ def relatives_of(
     dialect_name = call.connection.dialect.name
     parameters = {"identity_id": identity_id, **rows_parameters(dialect_name, sorted(roots), *_ROOT)}
     for row in call.connection.execute(_RELATED[dialect_name], parameters):
-        if row.kid is not None:
+        if row.has_value:
             one = _version(row, identity_id)
             found[one.origin].append(one)
     return found
@@ -116,7 +122,6 @@ def relatives_of(
 
 def _version(row: FoundRow, identity_id: UUID) -> ExposedVersion:
     wrote = row.created_at if row.created_by == identity_id else None
-    stored = [getattr(row, name) for name in ValueOrigin._fields]
     return ExposedVersion(
         row.environment_id,
         row.secret_id,
@@ -124,10 +129,9 @@ def _version(row: FoundRow, identity_id: UUID) -> ExposedVersion:
         row.version,
         row.rev,
         row.next_rev,
-        row.version == row.newest and not row.deleted,
-        origin_of(row.environment_id, row.secret_id, row.version, stored),
+        row.is_current,
+        origin_of(row.environment_id, row.secret_id, row.version, row),
         latest((wrote, row.revealed_at, row.copied_at, row.exported_at)),
-        *(bool(getattr(row, name, False)) for name in ("repeated", "related")),
     )
 
 
@@ -139,7 +143,7 @@ def latest(times: Iterable[int | None]) -> int | None:
 class PastExports:
     """When an identity last read or copied states of environments, by their revisions; one statement."""
 
-    def __init__(self, call: Call, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
+    def __init__(self, call: UseCaseContext, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
         self._read: dict[UUID, list[tuple[int, int]]] = defaultdict(list)
         if not environment_ids:
             return
@@ -155,7 +159,9 @@ class PastExports:
         return latest(seen_at for rev, seen_at in read if one.rev <= rev < one.next_rev)
 
 
-def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool], *more: Expression) -> Query:
+def _existing(
+    dialect_name: str, rows: FromClause, condition: ColumnElement[bool], *more: Expression
+) -> Query:
     """The versions that a condition on rows picks, each with what is there after it."""
     version, on = lateral_versions(dialect_name, condition, rows)
     return (
@@ -167,22 +173,15 @@ def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool], 
 
 
 def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Query:
-    """As `_there`, of those whose environment is gone: none of them is current."""
+    """As `_existing`, of those whose environment is gone: none of them is current."""
     gone = departed_version.c
-    version = [gone[name] for name in _OF_VERSION]
-    kid = literal_column("''", Text).label("kid")
-    secret = [
-        kid,
-        gone.environment_id,
-        gone.key,
-        literal_column("0").label("newest"),
-        true().label("deleted"),
-    ]
-    return select(*version, *secret, gone.next_rev).select_from(rows).join(departed_version, condition)
+    columns = [gone[name] for name in (*_OF_VERSION, "environment_id", "key", "next_rev")]
+    flags = true().label("has_value"), false().label("is_current")
+    return select(*columns, *flags).select_from(rows).join(departed_version, condition)
 
 
-def _fenced(found: Query | CompoundQuery) -> Subquery:
-    """So that what is looked up for a row is not looked up for each of its uses."""
+def _evaluated_once(found: Query | CompoundQuery) -> Subquery:
+    """A subquery with OFFSET 0, which the database does not merge: a column is not computed for each use."""
     return found.offset(literal_column("0")).subquery("version")
 
 
@@ -193,17 +192,16 @@ def _columns(version: FromClause) -> list[Expression]:
     )
     return [
         *(version.c[name] for name in _OF_VERSION),
-        version.c.kid,
         secret.c.environment_id,
         secret.c.key,
-        secret.c.version.label("newest"),
-        secret.c.deleted,
         func.coalesce(next_rev.scalar_subquery(), NEVER, type_=BigInteger).label("next_rev"),
+        version.c.kid.is_not(None).label("has_value"),
+        and_(version.c.version == secret.c.version, ~secret.c.deleted).label("is_current"),
     ]
 
 
-def _met(found: Subquery) -> list[Expression]:
-    """When the identity last met a version, by each way."""
+def _seen_at(found: Subquery) -> list[Expression]:
+    """When the identity was last given a version, by each way."""
     one = found.c
     return [
         _last(audit_record.c, one, one.key, one.version).label("revealed_at"),
@@ -245,7 +243,7 @@ def _exported(one: Columns) -> Expression:
 def _inside(dialect_name: str) -> Query:
     rows = candidates(dialect_name)
     is_it = and_(secret_version.c.secret_id == rows.c.secret_id, secret_version.c.version == rows.c.version)
-    found = _fenced(_there(dialect_name, rows, is_it, rows.c.number))
+    found = _evaluated_once(_existing(dialect_name, rows, is_it, rows.c.number))
     one, other = found.c, secret_version.alias("other").c
     root = func.coalesce(one.origin_secret_id, one.secret_id), func.coalesce(one.origin_version, one.version)
     made = select(other.version).where(_is_made_of(other, root))
@@ -255,19 +253,18 @@ def _inside(dialect_name: str) -> Query:
         other.secret_id == one.secret_id,
         other.version > one.version,
     )
-    related = or_(one.origin_secret_id.is_not(None), there(made), there(departed))
-    return select(*one, *_met(found), there(repeated).label("repeated"), related.label("related"))
+    related = or_(one.origin_secret_id.is_not(None), is_found(made), is_found(departed))
+    return select(*one, *_seen_at(found), is_found(repeated).label("repeated"), related.label("related"))
 
 
 def _related(dialect_name: str) -> Query:
-    parts: list[Query] = []
     rows, root = rows_table(dialect_name, **_ROOT)
     is_root = and_(secret_version.c.secret_id == root[0], secret_version.c.version == root[1])
-    for condition in (is_root, _is_made_of(secret_version.c, root)):
-        parts.append(_there(dialect_name, rows, condition))
+    conditions = is_root, _is_made_of(secret_version.c, root)
+    parts = [_existing(dialect_name, rows, condition) for condition in conditions]
     parts.append(_departed(rows, _is_made_of(departed_version.c, root)))
-    found = _fenced(union_all(*parts))
-    return select(*found.c, *_met(found))
+    found = _evaluated_once(union_all(*parts))
+    return select(*found.c, *_seen_at(found))
 
 
 def _is_made_of(version: Columns, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
@@ -275,7 +272,11 @@ def _is_made_of(version: Columns, root: Sequence[ColumnElement[int]]) -> ColumnE
 
 
 def _older(dialect_name: str) -> Query:
-    """Hops from revision to revision: the same one may have been read very often."""
+    """The revisions that were read, each found by index from the next newer one, and when each was last read.
+
+    One revision may have been read very often, so its records are not read but jumped over: a row of the
+    recursion has the newest revision below that of the row before, and NULL, which ends it, after the oldest.
+    """
     row = audit_record.c
     rows, (environment_id, key) = rows_table(dialect_name, **_STATES)
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 
@@ -45,7 +45,7 @@ class KeyProblem:
     beside: tuple[str, str] | None = None
 
 
-def unreadable(call: Call, kids: Sequence[str], limit: int) -> list[KeyProblem]:
+def unreadable(call: UseCaseContext, kids: Sequence[str], limit: int) -> list[KeyProblem]:
     """Environments with values that none of these keys has sealed; at most `limit` of them, by one statement.
 
     Damaged envelopes are not among them: they are told where their environment is opened. Open to any
@@ -69,7 +69,7 @@ def unreadable(call: Call, kids: Sequence[str], limit: int) -> list[KeyProblem]:
     return _amiss(call, rows, limit)
 
 
-def missing(call: Call, limit: int) -> list[KeyProblem]:
+def missing(call: UseCaseContext, limit: int) -> list[KeyProblem]:
     """Protected environments that lack keys of the last unprotected one that was made before them.
 
     At most `limit` of them, by one statement. Open to any identity, narrowed in the query to where the
@@ -97,7 +97,7 @@ def missing(call: Call, limit: int) -> list[KeyProblem]:
     return _amiss(call, rows, limit)
 
 
-def _amiss(call: Call, rows: Query, limit: int) -> list[KeyProblem]:
+def _amiss(call: UseCaseContext, rows: Query, limit: int) -> list[KeyProblem]:
     """The first keys of each environment, with how many there are."""
     counted = rows.subquery()
     statement = (
@@ -137,11 +137,11 @@ def _named(
     )
 
 
-def _writes(call: Call, of: FromClause) -> ColumnElement[bool]:
+def _writes(call: UseCaseContext, of: FromClause) -> ColumnElement[bool]:
     return _holds(call, of, Role.WRITER)
 
 
-def _holds(call: Call, of: FromClause, role: Role) -> ColumnElement[bool]:
+def _holds(call: UseCaseContext, of: FromClause, role: Role) -> ColumnElement[bool]:
     """The condition that the caller holds the role at an environment."""
     held = (one for one in call.snapshot.effective_grants if one.role.implies(role))
     return covered_by(held, of.c.project_id, of.c.id)

@@ -13,7 +13,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.tables.identities import identity
@@ -58,7 +58,7 @@ class ProjectOverview:
         return max(changed, key=lambda one: one.changed_at or 0, default=None)
 
 
-def overview(call: Call, window: Window) -> Page[ProjectOverview]:
+def overview(call: UseCaseContext, window: Window) -> Page[ProjectOverview]:
     """The projects that the caller sees, oldest first, by one statement.
 
     Open to any identity, narrowed in the query. The window has a limit.
@@ -75,14 +75,14 @@ def overview(call: Call, window: Window) -> Page[ProjectOverview]:
     return Page(items[:limit], str(items[limit - 1].id) if len(items) > limit else None)
 
 
-def is_read_by_services(call: Call) -> bool:
+def is_read_by_services(call: UseCaseContext) -> bool:
     """Whether a service token was ever seen; one statement, which does not grow with the log."""
     assert_can(call, Role.WRITER, GLOBAL)
     seen = exists().where(identity.c.kind == Kind.SERVICE, identity.c.last_seen_at.is_not(None))
     return bool(call.connection.execute(select(seen)).scalar_one())
 
 
-def _statement(call: Call, window: Window) -> Query:
+def _statement(call: UseCaseContext, window: Window) -> Query:
     columns = (project.c.id, project.c.slug, project.c.name, project.c.description)
     shown = select(*columns).where(project_in_sight(call)).order_by(project.c.id).limit(window.limit)
     if window.cursor is not None:

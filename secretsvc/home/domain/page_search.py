@@ -14,7 +14,7 @@ from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.display_names import short_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.grants import group
@@ -88,7 +88,7 @@ class FoundScopes:
     cut: bool
 
 
-def find_scopes(call: Call, text: str, limit: int, narrowing: Narrowing) -> FoundScopes:
+def find_scopes(call: UseCaseContext, text: str, limit: int, narrowing: Narrowing) -> FoundScopes:
     """Keys, projects and environments that the caller sees, at most `limit` rows of each; one statement.
 
     Open to any identity, narrowed in the query. No project is in an environment, and keys alone have states.
@@ -113,7 +113,7 @@ def find_scopes(call: Call, text: str, limit: int, narrowing: Narrowing) -> Foun
     return FoundScopes(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
 
 
-def find_holders(call: Call, text: str, limit: int) -> list[HolderMatch]:
+def find_holders(call: UseCaseContext, text: str, limit: int) -> list[HolderMatch]:
     """People, service tokens and groups, at most `limit` of each; one statement.
 
     Raises `Forbidden` for an admin of nothing.
@@ -141,7 +141,7 @@ def find_holders(call: Call, text: str, limit: int) -> list[HolderMatch]:
     ]
 
 
-def _parts(call: Call, text: str) -> dict[int, Query]:
+def _parts(call: UseCaseContext, text: str) -> dict[int, Query]:
     dialect_name = call.connection.dialect.name
     holds, exact = partial(holds_text, dialect_name, text), partial(by_code_point, dialect_name)
     own, inner = project.c, environment.c
@@ -164,7 +164,7 @@ def _parts(call: Call, text: str) -> dict[int, Query]:
     return {KEY: keys, PROJECT: projects, ENVIRONMENT: environments}
 
 
-def _narrowed(call: Call, parts: dict[int, Query], narrowing: Narrowing) -> dict[int, Query]:
+def _narrowed(call: UseCaseContext, parts: dict[int, Query], narrowing: Narrowing) -> dict[int, Query]:
     slug = narrowing.environment
     if narrowing.of_keys:
         parts = {KEY: parts[KEY]}
@@ -183,7 +183,7 @@ def _narrowed(call: Call, parts: dict[int, Query], narrowing: Narrowing) -> dict
     return parts
 
 
-def _by(call: Call, keys: Query, text: str) -> Query:
+def _by(call: UseCaseContext, keys: Query, text: str) -> Query:
     """Those of the keys whose current version is by somebody with the text in their name.
 
     Only in environments to which such a person wrote, if there is any: revisions have an index for that, and
@@ -198,7 +198,7 @@ def _by(call: Call, keys: Query, text: str) -> Query:
     return found.where(written.exists(), secret.c.environment_id.in_(written))
 
 
-def _missing_from(call: Call, keys: Query, slug: str) -> Query:
+def _missing_from(call: UseCaseContext, keys: Query, slug: str) -> Query:
     """Those of the keys that the environment of a slug lacks, where the caller sees it in their project."""
     other, there = environment.alias("other"), secret.alias("there")
     same = (there.c.environment_id == other.c.id) & (there.c.key == secret.c.key) & ~there.c.deleted
@@ -211,7 +211,7 @@ def _missing_from(call: Call, keys: Query, slug: str) -> Query:
     )
 
 
-def _missing_somewhere(call: Call, keys: Query, project_slug: str | None) -> Query:
+def _missing_somewhere(call: UseCaseContext, keys: Query, project_slug: str | None) -> Query:
     """Those of the keys that not each environment has that the caller sees in their project.
 
     Counted for each project and key at once: to look for a key in each environment takes three times as long.

@@ -12,7 +12,7 @@ from secretsvc.audit.rules.scope import auditable_denials
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -44,7 +44,7 @@ class TurnedAway:
     at: int
 
 
-def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGrant]:
+def expiring_grants(call: UseCaseContext, *, within: int, limit: int) -> list[ExpiringGrant]:
     """The unexpired grants that end in the next `within` milliseconds, the first to end first.
 
     At most `limit` of them, at scopes that the caller administers. Raises `Forbidden` for an admin of
@@ -77,7 +77,7 @@ def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGran
     ]
 
 
-def latest_denied_identity(call: Call, since: int) -> TurnedAway | None:
+def latest_denied_identity(call: UseCaseContext, since: int) -> TurnedAway | None:
     """Who was denied since a time in epoch milliseconds, and holds no unexpired grant; None where nobody was.
 
     Of denials that the caller may audit. Raises `Forbidden` for an admin of nothing.

@@ -10,7 +10,7 @@ from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_re
 from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.types import Query
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -30,7 +30,7 @@ class RecentItem:
     key: str | None
 
 
-def recently_used(call: Call) -> list[RecentItem]:
+def recently_used(call: UseCaseContext) -> list[RecentItem]:
     """The latest first, by one statement: what the caller's own records tell of, as far as it is still there.
 
     Open to any identity, narrowed in the query to what the caller may read.
@@ -39,7 +39,7 @@ def recently_used(call: Call) -> list[RecentItem]:
     return [*found][:SHOWN]
 
 
-def _statement(call: Call) -> Query:
+def _statement(call: UseCaseContext) -> Query:
     row = audit_record.c
     own = (
         select(row.id, row.environment_id, row.key)

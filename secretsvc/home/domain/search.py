@@ -12,7 +12,7 @@ from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.schema_annotations import Name, SecretKey, Slug, one_of, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -34,7 +34,7 @@ class Found:
     name: Name | None
 
 
-def search(call: Call, text: str, limit: int) -> list[Found]:
+def search(call: UseCaseContext, text: str, limit: int) -> list[Found]:
     """What the caller sees that holds a text in its slug, name or key (contract 5.9).
 
     Open to any identity, narrowed in the query; one statement. At most `limit` of each kind, sorted by kind,
@@ -49,7 +49,7 @@ def search(call: Call, text: str, limit: int) -> list[Found]:
     )
 
 
-def _statement(call: Call, text: str, limit: int) -> CompoundQuery:
+def _statement(call: UseCaseContext, text: str, limit: int) -> CompoundQuery:
     dialect_name = call.connection.dialect.name
     holds = partial(holds_text, dialect_name, text)
     exact = partial(by_code_point, dialect_name)

@@ -13,11 +13,11 @@ from secretsvc.home.domain.overview import ProjectOverview
 from secretsvc.home.domain.pending_access import ExpiringGrant, expiring_grants, latest_denied_identity
 from secretsvc.kernel.authorization import Role, ScopePath, admin_grants, decide
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.keyring.domain import KeyRingReport, key_ring
 from secretsvc.tokens.domain import SOON_MS as TOKENS_SOON_MS
 from secretsvc.tokens.domain import ending_tokens
-from secretsvc.web.pages.html_helpers import count, joined
+from secretsvc.web.pages.html_helpers import count, enumeration
 from secretsvc.web.pages.time_format import relative
 
 #: Denials of the last days, in milliseconds, wait for somebody to grant something.
@@ -46,7 +46,7 @@ class Attention(NamedTuple):
     missing: dict[tuple[str, str], int]
 
 
-def attention(call: Call, shown: Iterable[ProjectOverview]) -> Attention:
+def attention(call: UseCaseContext, shown: Iterable[ProjectOverview]) -> Attention:
     """Everything that the caller can act on; those who may not write have their own ending grants at most.
 
     What is `shown` beside it says how people call the places of those.
@@ -76,7 +76,7 @@ def _unreadable(one: KeyProblem) -> Item:
     return Item(
         "circle-alert", "bad", f"{count(one.count, 'value')} cannot be read",
         f"in {one.project_name} / {one.environment_name}",
-        f"{joined(one.keys[:NAMED], one.count)} {be} sealed by a key that is not loaded",
+        f"{enumeration(one.keys[:NAMED], one.count)} {be} sealed by a key that is not loaded",
         f"{path}/secrets/{one.keys[0]}" if one.count == 1 else path, "Look at it",
     )  # fmt: skip
 
@@ -88,12 +88,12 @@ def _missing(one: KeyProblem) -> Item:
     return Item(
         "circle-dashed", "warn",
         f"{count(one.count, 'key')} {be} set in {name} but not in {one.environment_name}",
-        f"of {one.project_name}", joined(one.keys[:NAMED], one.count),
+        f"of {one.project_name}", enumeration(one.keys[:NAMED], one.count),
         f"/projects/{one.project}/compare?{query}", "Compare",
     )  # fmt: skip
 
 
-def _grants(call: Call) -> Iterator[Item]:
+def _grants(call: UseCaseContext) -> Iterator[Item]:
     ending = expiring_grants(call, within=SOON_MS, limit=COUNTED + 1)
     if ending:
         told = [_ending(one, call.now) for one in ending]
@@ -112,7 +112,7 @@ def _names(shown: Iterable[ProjectOverview]) -> dict[tuple[str | None, str | Non
     return found
 
 
-def _own_grants(call: Call, names: Mapping[tuple[str | None, str | None], str]) -> Iterator[Item]:
+def _own_grants(call: UseCaseContext, names: Mapping[tuple[str | None, str | None], str]) -> Iterator[Item]:
     for one in call.snapshot.effective_grants:
         at = ScopePath(one.project, one.environment)
         ends = one.expires_at is not None and one.expires_at <= call.now + SOON_MS
@@ -127,7 +127,7 @@ def _own_grants(call: Call, names: Mapping[tuple[str | None, str | None], str]) 
             )  # fmt: skip
 
 
-def _turned_away(call: Call) -> Iterator[Item]:
+def _turned_away(call: UseCaseContext) -> Iterator[Item]:
     found = latest_denied_identity(call, call.now - LATELY)
     if found is not None:
         who = "1 identity was" if found.count == 1 else f"{found.count:,} identities were"
@@ -136,7 +136,7 @@ def _turned_away(call: Call) -> Iterator[Item]:
         yield Item("user-plus", "", f"{who} turned away", "without any grant", last, path, "Decide")
 
 
-def _tokens(call: Call) -> Iterator[Item]:
+def _tokens(call: UseCaseContext) -> Iterator[Item]:
     tokens = []
     with suppress(ServerMisconfigured):
         if call.settings.service_tokens:
@@ -150,7 +150,7 @@ def _tokens(call: Call) -> Iterator[Item]:
         yield Item("key-round", "warn", bold, "", _several(told), "/identities?show=services", "Exchange")
 
 
-def _ring(call: Call, is_told: bool) -> Iterator[Item]:
+def _ring(call: UseCaseContext, is_told: bool) -> Iterator[Item]:
     path = "/admin/keyring"
     try:
         ring = key_ring(call)

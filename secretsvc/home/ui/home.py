@@ -13,7 +13,7 @@ from secretsvc.home.ui.attention import attention
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GLOBAL, Role, admin_grants, holds
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.origins import PORTS
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.ui import FIRST_ENVIRONMENTS
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import cursor_of
@@ -51,7 +51,7 @@ def _recent(request: ServiceRequest) -> list[Any] | None:
     return recent(request, AuditFilter(limit=RECENT))
 
 
-def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
+def _first_run(call: UseCaseContext, projects: list[ProjectOverview]) -> dict[str, Any]:
     """What of the first steps is done, and what is known of this installation without asking for it."""
     try:
         kid = call.ring.active_kid
@@ -73,7 +73,7 @@ def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
     }
 
 
-def _origin(call: Call) -> str:
+def _origin(call: UseCaseContext) -> str:
     """Where the service is reached, as its operator says; a client's own word for it is not repeated."""
     try:
         origin = call.settings.public_origin

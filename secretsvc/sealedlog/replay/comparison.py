@@ -23,7 +23,7 @@ from secretsvc.sealedlog.replay.stored_histories import read_histories, unexplai
 from secretsvc.sealedlog.replay.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
 from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.secrets.models import revision, secret, secret_version
-from secretsvc.secrets.write.description_digests import digest_of
+from secretsvc.secrets.write.description_digests import description_digest
 from secretsvc.secrets.write.sealing import digest_key_of
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -143,7 +143,7 @@ class _Digests:
 def _digest(key: bytes, row: StoredSecret) -> str | None:
     """None without a description, of one that is no text, and where the id of its environment is none."""
     try:
-        return digest_of(key, UUID(row.environment_id), row.key, row.description)
+        return description_digest(key, UUID(row.environment_id), row.key, row.description)
     except (AttributeError, ValueError):
         return None
 

@@ -32,7 +32,7 @@ from secretsvc.sealedlog.replay.row_states import (
     Tally,
     TokenState,
 )
-from secretsvc.sealedlog.replay.transitions import revise, terms_of
+from secretsvc.sealedlog.replay.transitions import revise, role_and_expiry
 
 #: A row that a record can change after its creation.
 Changing = TypeVar("Changing", IdentityState, EnvironmentState, GrantState)
@@ -139,9 +139,11 @@ class State(Contents):
         self.grants[detail["grant_id"]] = made
 
     def _update_grant(self, _record: object, detail: GrantDetail) -> None:
-        after, found = terms_of(detail["after"]), self.grants.get(detail["grant_id"])
+        after, found = role_and_expiry(detail["after"]), self.grants.get(detail["grant_id"])
         # Terms that the log did not lead to were written by something other than the service.
-        if found is not None and terms_of(detail.get("before", found._asdict())) == terms_of(found._asdict()):
+        if found is not None and role_and_expiry(detail.get("before", found._asdict())) == role_and_expiry(
+            found._asdict()
+        ):
             _change(self.grants, detail["grant_id"], **after)
 
     def _delete_grant(self, _record: object, detail: GrantDetail) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Engine, exists, select
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.records import write
+from secretsvc.audit.rules.records import write_record
 from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM
@@ -80,7 +80,7 @@ def adopt_state(engine: Engine, sealing: Sealing, request_id: str) -> bool:
         row = {"id": ONLY, "note": note, "content": content, "created_at": now}
         if _has_begun(connection) or not insert_or_ignore(connection, audit_snapshot, row):
             return False
-        write(connection, SYSTEM, now, request_id, ADOPTED, detail=detail)
+        write_record(connection, SYSTEM, now, request_id, ADOPTED, detail=detail)
     return True
 
 

@@ -23,6 +23,6 @@ def revise(held: dict[str, SecretState], detail: Mapping[str, Any]) -> None:
             held[key] = held[key]._replace(kid=kid, digest=digest)
 
 
-def terms_of(grant: Mapping[str, Any]) -> dict[str, Any]:
+def role_and_expiry(grant: Mapping[str, Any]) -> dict[str, Any]:
     """Return the role and the expiry of a grant, by name."""
     return {name: grant[name] for name in ("role", "expires_at")}

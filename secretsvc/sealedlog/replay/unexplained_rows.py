@@ -11,7 +11,7 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.replay.comparison import unexplained
 from secretsvc.sealedlog.replay.replay import State
 from secretsvc.sealedlog.replay.snapshots import ADOPTED, Snapshot
-from secretsvc.sealedlog.rules.leaves import Leaf, fields_of
+from secretsvc.sealedlog.rules.leaves import Leaf, record_fields
 from secretsvc.sealedlog.rules.log_reader import Sealed, waiting_leaves
 
 
@@ -49,7 +49,7 @@ class Replay:
 
     def _apply(self, where: str, leaf: Leaf) -> Iterator[str]:
         try:
-            record = fields_of(leaf)
+            record = record_fields(leaf)
             if record["action"] == ADOPTED:
                 yield from self._adopt(where, record["detail"])
             self._state.apply(record)

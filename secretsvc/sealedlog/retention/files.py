@@ -11,7 +11,7 @@ from pathlib import Path
 
 from secretsvc.sealedlog.retention.private_files import make_folder, replace_file, sync_folder
 from secretsvc.transparency.key_succession import read_replacement
-from secretsvc.transparency.merkle import HASH_BYTES, joined, root_of
+from secretsvc.transparency.merkle import HASH_BYTES, root_of, tree_hash
 from secretsvc.transparency.signed_note import Verifier
 from secretsvc.transparency.tiles import WIDTH, Tile, bundled, unbundled
 
@@ -92,7 +92,7 @@ class Files:
             if size >> power & 1:
                 found.append(self._subtree(start, power, total))
                 start += 1 << power
-        return joined(found)
+        return tree_hash(found)
 
     def _subtree(self, start: int, power: int, total: int) -> bytes:
         """Of the leaves from `start` on, 2 to that power of them: hashes of one tile."""

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection
 
 from secretsvc.sealedlog.retention.prune import pruned_of
-from secretsvc.sealedlog.rules.leaves import fields_of
+from secretsvc.sealedlog.rules.leaves import record_fields
 from secretsvc.sealedlog.rules.log_reader import Sealed, head_of, sealed_from
 
 _BLOCK = 65_536
@@ -42,7 +42,7 @@ def lines_of(connection: Connection, indexes: range) -> Iterator[tuple[int, byte
 def _line(entry: Sealed) -> bytes:
     if entry.leaf is None:
         return orjson.dumps({"index": entry.position})
-    found = {"index": entry.position, **fields_of(entry.leaf)}
+    found = {"index": entry.position, **record_fields(entry.leaf)}
     try:
         return orjson.dumps(found)
     except orjson.JSONEncodeError:

@@ -23,14 +23,14 @@ from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 OTHER_TIME = "the state that a replay begins with is of another time"
 
 
-class Kept(NamedTuple):
+class KeptState(NamedTuple):
     """The state that the first `size` records of the log lead to, as JSON."""
 
     size: int
     content: bytes
 
 
-def led_to(files: Files, signatory: Signatory, begin: Snapshot | None, size: int, total: int) -> Kept:
+def led_to(files: Files, signatory: Signatory, begin: Snapshot | None, size: int, total: int) -> KeptState:
     """Return the state that the first `size` records lead to, by an export of `total` entries.
 
     `begin` is what a replay of the database begins with; if that has more records, it is returned instead.
@@ -38,11 +38,11 @@ def led_to(files: Files, signatory: Signatory, begin: Snapshot | None, size: int
     """
     start = _start(files, signatory, begin)
     if start is not None and start.size >= size:
-        return Kept(start.size, start.state.to_json())
-    return Kept(size, _replayed(files, start, size, total).to_json())
+        return KeptState(start.size, start.state.to_json())
+    return KeptState(size, _replayed(files, start, size, total).to_json())
 
 
-def keep_state(files: Files, origin: str, key: bytes, kept: Kept) -> None:
+def keep_state(files: Files, origin: str, key: bytes, kept: KeptState) -> None:
     """Write a state into an export, signed."""
     json, note = _paths(kept.size)
     files.write(json, kept.content)
@@ -100,7 +100,7 @@ def _sizes(files: Files) -> list[int]:
     return sorted(int(one) for one in names if one.isdecimal())
 
 
-def state_at(files: Files, size: int) -> bytes | None:
+def kept_state_content(files: Files, size: int) -> bytes | None:
     """Return the JSON of the state of that many records; None where an export has none."""
     return files.read(_paths(size)[0])
 

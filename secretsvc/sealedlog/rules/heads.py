@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select, true
 
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer
@@ -46,8 +45,7 @@ def standing_of(connection: Connection, ring: KeyRing) -> FoundRow | None:
 
     `is_adopted` is whether the active master key is in use here. One statement.
     """
-    found = _STANDING.rows(connection, {"active_kid": ring.active_kid})
-    return found[0] if found else None
+    return connection.execute(_STANDING, {"active_kid": ring.active_kid}).first()
 
 
 def frontier_of(connection: Connection, verifier: Verifier) -> Frontier:
@@ -107,13 +105,11 @@ def _verified(head: HeadRow, verifier: Verifier) -> Frontier:
     return frontier
 
 
-_STANDING = Prepared(
-    select(
-        *(audit_signer.c[name] for name in ("public_key", "envelope", "kid")),
-        MAY_SEAL.label("is_adopted"),
-        *(audit_head.c[name] for name in HeadRow._fields),
-        # Of the positions, too: in one statement each is the end of an index.
-        select(func.min(audit_seal.c.position)).scalar_subquery().label("first"),
-        select(func.max(audit_seal.c.position)).scalar_subquery().label("last"),
-    ).select_from(audit_signer.outerjoin(audit_head, true()))
-)
+_STANDING = select(
+    *(audit_signer.c[name] for name in ("public_key", "envelope", "kid")),
+    MAY_SEAL.label("is_adopted"),
+    *(audit_head.c[name] for name in HeadRow._fields),
+    # Of the positions, too: in one statement each is the end of an index.
+    select(func.min(audit_seal.c.position)).scalar_subquery().label("first"),
+    select(func.max(audit_seal.c.position)).scalar_subquery().label("last"),
+).select_from(audit_signer.outerjoin(audit_head, true()))

@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.records import write
+from secretsvc.audit.rules.records import write_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
@@ -33,7 +33,7 @@ from secretsvc.transparency.signed_note import (
 REPLACED = "audit.replace_key"
 
 
-def replace_key(engine: Engine, sealing: Sealing, request_id: str) -> Replacement:
+def replace_signing_key(engine: Engine, sealing: Sealing, request_id: str) -> Replacement:
     """Has a new key sign from the present head on, which the old one and the new one sign; records that.
 
     The key of cursors stays. Raises ValueError where nothing is sealed, or the head is not the old key's,
@@ -59,7 +59,7 @@ def replace_key(engine: Engine, sealing: Sealing, request_id: str) -> Replacemen
         both = sign(sealing.origin, old_key, done.at.body, new_key)
         connection.execute(update(audit_head).values(checkpoint=both))
         detail = {"old": old.text, "new": new.text, "note": note}
-        write(connection, SYSTEM, now, request_id, REPLACED, detail=detail)
+        write_record(connection, SYSTEM, now, request_id, REPLACED, detail=detail)
     return done
 
 

@@ -74,7 +74,7 @@ def is_bare_digest(leaf: Leaf) -> bool:
     return leaf.beside is None and BY_DIGEST in leaf.data and _is_digest(orjson.loads(leaf.data)["detail"])
 
 
-def fields_of(leaf: Leaf) -> dict[str, object]:
+def record_fields(leaf: Leaf) -> dict[str, object]:
     """The fields of the record again, with its whole detail."""
     fields: dict[str, object] = orjson.loads(leaf.data)
     if leaf.beside is not None:

@@ -15,7 +15,6 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, delete, exists, func, insert, select, text, true, update
 
 from secretsvc.db.engine import read_transaction, write_transaction
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import PerDialect, in_parameter, insert_many
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.clock import now_ms
@@ -59,8 +58,7 @@ class Batch(NamedTuple):
 
 def is_due(connection: Connection) -> bool:
     """Whether a record waits; it takes the same however many are sealed."""
-    [[found]] = _IS_DUE.tuples(connection, {})
-    return bool(found)
+    return bool(connection.execute(_IS_DUE).scalar_one())
 
 
 def how_many_wait(connection: Connection) -> int:
@@ -146,19 +144,19 @@ def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> l
 
 def _put(connection: Connection, batch: Batch) -> int:
     """Writes a batch, unless another process was quicker, or replaced the key; how many records it sealed."""
-    [[found, signer]] = _SINCE.tuples(connection, {})
+    found, signer = connection.execute(_SINCE).one()
     if (found or 0) != batch.before or signer != batch.signer:
         return 0
     sealed: list[UUID] = [one["record_id"] for one in batch.seals]
     if sealed:
         insert_many(connection, audit_seal, batch.seals)
-    _UNLIST[connection.dialect.name].run(connection, {"ids": [*sealed, *batch.relisted]})
+    connection.execute(_UNLIST[connection.dialect.name], {"ids": [*sealed, *batch.relisted]})
     if batch.head is not None:
         row = {**batch.head._asdict(), "sealed_at": now_ms()}
         if found is None:
             connection.execute(insert(audit_head), {"id": ONLY, **row})
         else:
-            _NEXT_HEAD.run(connection, row)
+            connection.execute(update(audit_head), row)
     return len(sealed)
 
 
@@ -167,14 +165,11 @@ _WAIT = text("SELECT pg_advisory_xact_lock(4872160839551207734)")
 #: For so long is a step of another process waited for; behind a pooler the session has no limits of its own.
 _LIMIT = text("SET LOCAL lock_timeout = '10s'")
 _HOW_MANY = select(func.count()).select_from(audit_unsealed)
-_IS_DUE = Prepared(select(exists(select(audit_unsealed.c.record_id)).label("due")))
+_IS_DUE = select(exists(select(audit_unsealed.c.record_id)))
 # The signing key is there before the first head.
-_SINCE = Prepared(
-    select(audit_head.c.size, audit_signer.c.public_key).select_from(
-        audit_signer.outerjoin(audit_head, true())
-    )
+_SINCE = select(audit_head.c.size, audit_signer.c.public_key).select_from(
+    audit_signer.outerjoin(audit_head, true())
 )
 _UNLIST = PerDialect(
-    lambda name: Prepared(delete(audit_unsealed).where(in_parameter(audit_unsealed.c.record_id, "ids", name)))
+    lambda name: delete(audit_unsealed).where(in_parameter(audit_unsealed.c.record_id, "ids", name))
 )
-_NEXT_HEAD = Prepared(update(audit_head), (*HeadRow._fields, "sealed_at"))

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, literal, select, update
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.sealedlog.models import ONLY, audit_signer
 from secretsvc.secrets.write.sealing import MAY_SEAL, ensure_key_may_seal, open_own, seal_own
 from secretsvc.transparency.signed_note import KEY_BYTES, public_key_of
@@ -82,7 +82,7 @@ def signer_kid(connection: Connection) -> str | None:
     return connection.execute(select(audit_signer.c.kid)).scalar()
 
 
-def move_signer(call: Call) -> bool:
+def move_signer(call: UseCaseContext) -> bool:
     """Puts the envelope under the active master key; whether there was something to move.
 
     One that cannot be opened stays, and with it the answer that the old key is needed. The active key is

@@ -10,7 +10,6 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, select, true, tuple_
 
 from secretsvc.audit.models import audit_record
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import PerDialect, in_parameter
 from secretsvc.db.types import FoundRow, Query
 from secretsvc.kernel.log_throttle import LogThrottle
@@ -39,17 +38,17 @@ def waiting_records(connection: Connection, limit: int) -> Waiting:
     """
     name, relisted, lost = connection.dialect.name, list[UUID](), 0
     found: Sequence[FoundRow] = []
-    rows = _OLDEST[name].rows(connection, {"limit": limit})
+    rows = connection.execute(_OLDEST[name], {"limit": limit}).all()
     while rows and not found:
         ids = [one.record_id for one in rows]
-        sealed = {one.record_id for one in _SEALED[name].rows(connection, {"ids": ids})}
+        sealed = {*connection.execute(_SEALED[name], {"ids": ids}).scalars()}
         relisted += [one for one in ids if one in sealed]
         left = [one for one in ids if one not in sealed]
-        there = {one.id: one for one in _RECORDS[name].rows(connection, {"ids": left})} if left else {}
+        there = {one.id: one for one in connection.execute(_RECORDS[name], {"ids": left})} if left else {}
         found = [there[one] for one in left if one in there]
         lost += len(left) - len(found)
         if not found:
-            rows = _FURTHER[name].rows(connection, {"limit": limit, **rows[-1]._asdict()})
+            rows = connection.execute(_FURTHER[name], {"limit": limit, **rows[-1]._asdict()}).all()
     if lost and _complaints.passes("lost") is not None:
         log.error(LOST, lost)
     return Waiting(found, relisted)
@@ -69,11 +68,9 @@ _id = audit_record.c.id
 #: That of ids would be the order of the clocks of hosts.
 _ORDER = (audit_unsealed.c.number, audit_unsealed.c.record_id)
 _AFTER = tuple_(*_ORDER) > tuple_(*(bindparam(one.name, type_=one.type) for one in _ORDER))
-_OLDEST = PerDialect(lambda name: Prepared(oldest(name)))
-_FURTHER = PerDialect(lambda name: Prepared(oldest(name).where(_AFTER)))
+_OLDEST = PerDialect(oldest)
+_FURTHER = PerDialect(lambda name: oldest(name).where(_AFTER))
 _SEALED = PerDialect(
-    lambda name: Prepared(
-        select(audit_seal.c.record_id).where(in_parameter(audit_seal.c.record_id, "ids", name))
-    )
+    lambda name: select(audit_seal.c.record_id).where(in_parameter(audit_seal.c.record_id, "ids", name))
 )
-_RECORDS = PerDialect(lambda name: Prepared(select(_id, *FIELDS).where(in_parameter(_id, "ids", name))))
+_RECORDS = PerDialect(lambda name: select(_id, *FIELDS).where(in_parameter(_id, "ids", name)))

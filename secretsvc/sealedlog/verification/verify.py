@@ -17,7 +17,7 @@ from secretsvc.sealedlog.retention.boundaries import BEGIN, CLOSED, boundary_of,
 from secretsvc.sealedlog.retention.exported import indexes_of, wrong_hash
 from secretsvc.sealedlog.retention.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.retention.prune import Pruned, PruneRecord, pruned_of, prunings_of
-from secretsvc.sealedlog.retention.pruned_state import beginning, state_at, wrong_states
+from secretsvc.sealedlog.retention.pruned_state import beginning, kept_state_content, wrong_states
 from secretsvc.sealedlog.rules.heads import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.ids import malformed_ids
 from secretsvc.sealedlog.rules.key_replacement import wrong_signers
@@ -63,7 +63,7 @@ def verify_files(files: Files, signers: Signers, older: Sequence[Checkpoint]) ->
     yield from _wrong_roots(files, [*older, *both, *heads, head], head.size, first)
     yield from wrong_states(files, signers)
     for one in ends:
-        if sha256(state_at(files, one.size) or b"").digest() != one.state:
+        if sha256(kept_state_content(files, one.size) or b"").digest() != one.state:
             yield f"index {one.size}: the state that was kept where the export begins or ends is another"
 
 

@@ -11,6 +11,8 @@ from pyramid.response import Response
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue
 from secretsvc.kernel.schema_annotations import Count, Ordinal, SecretKey, schema_name
+from secretsvc.kernel.transaction_mode import Mode
+from secretsvc.secrets.api.modes import mode_of_write
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reads, writes
 from secretsvc.secrets.queries.plan import ChangeKind
@@ -56,6 +58,7 @@ Write = tuple[str, str, View, str, Body]
 
 @api_view(
     operation_id="listSecrets",
+    mode=Mode.AUTOCOMMIT,
     etag=True,
     summary="List secrets without their values",
     role=Role.READER,
@@ -67,8 +70,7 @@ def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     known = _known(context, request)
     if known is not None:
         return known
-    call, at, rev = request.call, context.address, request.query_values.get("rev")
-    listing = reads.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
+    listing = reads.list_secrets(request.call, context.address, request.query_values.get("rev"))
     set_tag(request, listing.rev)
     return listing
 
@@ -202,6 +204,7 @@ def _declare_reads(config: ServiceConfigurator) -> None:
         query=schemas.ExportQuery(formats.writers),
         response=exports.Exported,
         reveals=True,
+        mode=Mode.AUTOCOMMIT,
     )
 
 
@@ -218,7 +221,7 @@ def _declare_reads_of_one(config: ServiceConfigurator) -> None:
             response=reads.Value,
             media=("application/json", "text/plain"),
             reveals=True,
-            single_statement=True,
+            mode=Mode.AUTOCOMMIT,
         )
 
 
@@ -263,6 +266,7 @@ def declare_writes(
             summary=summary,
             role=Role.WRITER,
             body=body,
+            mode=mode_of_write,
             extra_validation=judged_reason,
             response=response,
             errors=errors,

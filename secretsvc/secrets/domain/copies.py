@@ -8,17 +8,17 @@ from typing import Unpack
 
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
-from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
+from secretsvc.kernel.errors import Issue, ValidationFailed, refuse
 from secretsvc.kernel.schema_annotations import Count
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment
-from secretsvc.secrets.queries.comparison import Compared, compare, pairs_to_decrypt
-from secretsvc.secrets.queries.contents import EnvironmentContents, contents_of, contents_with_target
+from secretsvc.secrets.queries.comparison import Compared, Contents, compare_keys, pairs_to_decrypt
+from secretsvc.secrets.queries.contents import read_entries
 from secretsvc.secrets.queries.decryption import ValueDigests
 from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.plan import REMOVED, Plan
 from secretsvc.secrets.queries.read_records import record_copied
-from secretsvc.secrets.write.copy_plan import OVERWRITE, plan_copy, replacing, same_versions, undeleted_of
+from secretsvc.secrets.write.copy_plan import OVERWRITE, plan_copy, replacing, same_versions
 from secretsvc.secrets.write.write import WriteOptions, WriteOutcome, write
 
 MERGE, REPLACE = "merge", "replace"
@@ -35,7 +35,7 @@ class Comparison:
 
 
 def compare_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     project: str | None = None,
@@ -45,16 +45,17 @@ def compare_secrets(
 ) -> Comparison:
     """How another environment, or another revision of this one, differs; without values, and unrecorded.
 
-    Of the values only marks are kept, one side after the other. Raises `NotFound`, `ValidationFailed`.
+    Keeps only a digest of each value. Raises `NotFound`, `ValidationFailed`.
     """
     assert_can(call, Role.READER, at)
     other = _other(at, project, environment)
     assert_can(call, Role.READER, other)
-    here, there = contents_of(call, at, rev), contents_of(call, other, with_rev)
-    marks, doubts = ValueDigests(), pairs_to_decrypt(here, there)
-    here_marks = marks.read(call, here.id, [one for one, _ in doubts])
-    there_marks = marks.read(call, there.id, [one for _, one in doubts])
-    return Comparison(here.rev, there.rev, compare(here, there, here_marks, there_marks))
+    here = read_entries(call, find_environment(call, at), rev)
+    there = read_entries(call, find_environment(call, other), with_rev)
+    digests, pairs = ValueDigests(), pairs_to_decrypt(here, there)
+    here_digests = digests.read(call, here.id, [one for one, _ in pairs])
+    there_digests = digests.read(call, there.id, [one for _, one in pairs])
+    return Comparison(here.rev, there.rev, compare_keys(here, there, here_digests, there_digests))
 
 
 def _other(at: ScopePath, project: str | None, environment: str | None) -> ScopePath:
@@ -66,7 +67,7 @@ def _other(at: ScopePath, project: str | None, environment: str | None) -> Scope
 
 
 def copy_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     source: ScopePath,
@@ -113,12 +114,12 @@ def _check_copy(
 class _Copy:
     """What the attempts of a copy share: what the last one took, and the environment it is written to."""
 
-    taken: EnvironmentContents
+    taken: Contents
     environment: EnvironmentRow
 
     def __init__(
         self,
-        call: Call,
+        call: UseCaseContext,
         source: ScopePath,
         keys: Sequence[str] | None,
         mode: str,
@@ -130,22 +131,15 @@ class _Copy:
 
     def look(self, environment: EnvironmentRow) -> Mapping[str, KeyRow]:
         """For `write`. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
-        found, known = contents_with_target(self.call, self.source, self.from_rev, environment.id)
+        found = read_entries(self.call, find_environment(self.call, self.source), self.from_rev)
         self.taken = found if self.keys is None else _selected(found, self.keys)
-        if self.mode == REPLACE:
-            return load_keys(self.call, environment.id, (), whole=True) | known
-        return known
+        return load_keys(self.call, environment.id, self.taken.entries, whole=self.mode == REPLACE)
 
     def plan(self, environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         """For `write`."""
         self.environment, taken = environment, self.taken
         origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
-        try:
-            plan = plan_copy(self.call, environment, known, taken, existing=self.existing)
-        except DecryptFailed:
-            # Without the lock it may have been deleted meanwhile, with its history.
-            find_environment(self.call, self.source)
-            raise
+        plan = plan_copy(self.call, environment, known, taken, existing=self.existing)
         if self.mode == REPLACE:
             plan = replacing(self.call, plan, known, taken)
         source = taken.id if taken.id != environment.id else None
@@ -165,20 +159,22 @@ class _Copy:
         record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target, whole=whole)
 
 
-def absent_keys(call: Call, at: ScopePath, keys: Sequence[str], rev: int | None = None) -> list[str]:
+def absent_keys(
+    call: UseCaseContext, at: ScopePath, keys: Sequence[str], rev: int | None = None
+) -> list[str]:
     """The keys that an environment does not have, now or at a revision. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
-    entries = contents_of(call, at, rev).entries
+    entries = read_entries(call, find_environment(call, at), rev).entries
     return [key for key in keys if key not in entries]
 
 
-def _selected(found: EnvironmentContents, keys: Sequence[str]) -> EnvironmentContents:
+def _selected(found: Contents, keys: Sequence[str]) -> Contents:
     refuse(Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries)
     return replace(found, entries={key: found.entries[key] for key in sorted({*keys})})
 
 
 def restore_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     to_rev: int,
     **options: Unpack[WriteOptions],
@@ -188,16 +184,16 @@ def restore_secrets(
     What is at the same version stays unopened. Raises as `copy_secrets`.
     """
     assert_can(call, Role.WRITER, at)
-    taken: list[EnvironmentContents] = []
+    taken: list[Contents] = []
 
     def look(environment: EnvironmentRow) -> Mapping[str, KeyRow]:
-        then, known = contents_with_target(call, at, to_rev, environment.id)
+        then = read_entries(call, environment, to_rev)
         taken[:] = [then]
-        return known
+        return load_keys(call, environment.id, then.entries, whole=True)
 
     def plan(environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         (then,) = taken
-        same = same_versions(environment, undeleted_of(known, then), then)
+        same = same_versions(environment, known, then)
         moved = {key: one for key, one in then.entries.items() if key not in same}
         plan = plan_copy(call, environment, known, replace(then, entries=moved))
         return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})

@@ -7,30 +7,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Unpack
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import ColumnElement, and_, bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.domain.writes import REPLACE
 from secretsvc.secrets.formats.imports import Reader, read_env
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.queries.contents import read_listed, read_values
+from secretsvc.secrets.queries.decryption import list_items, with_envelopes
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import Plan
-from secretsvc.secrets.queries.rows import (
-    IS_CURRENT,
-    SecretListItem,
-    envelopes_inside,
-    lateral_versions,
-    list_item,
-)
+from secretsvc.secrets.queries.rows import IS_CURRENT, SecretListItem, lateral_versions
 from secretsvc.secrets.write.limits import check_edits, check_values
 from secretsvc.secrets.write.write import WriteOptions, WriteOutcome, write
 from secretsvc.tables.identities import identity
@@ -81,7 +76,7 @@ class EditorState:
 
 
 def edit_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     edits: Edits,
     **options: Unpack[WriteOptions],
@@ -126,7 +121,7 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
 
 
 def rewrite(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     content: str,
     *,
@@ -160,7 +155,7 @@ def rewrite(
 
 
 def _changed(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     values: Mapping[str, str],
     restore: Restore,
@@ -172,13 +167,13 @@ def _changed(
     """
     changed, open_one = dict(values), call.ring.within(environment.id).open
     line_ends = {}
-    with envelopes_inside(call, environment.id) as rows:
-        for key, version, envelope, kid in rows:
-            if key not in changed:
-                continue
+    present = read_values(call, environment).entries
+    with with_envelopes(call, [one for key, one in present.items() if key in changed]) as sealed:
+        for row, envelope, kid in sealed:
+            key = row.key
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
-                stored = open_one(envelope, kid, key, version).decode()
+                stored = open_one(envelope, kid, key, row.version).decode()
                 typed = changed[key]
                 changed[key] = typed if key in exact else restore(typed, stored)
                 if changed[key] == stored:
@@ -190,30 +185,28 @@ def _changed(
     return changed, line_ends
 
 
-def editor_state(call: Call, at: ScopePath) -> EditorState:
+def editor_state(call: UseCaseContext, at: ScopePath) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    open_one = call.ring.within(environment.id).open
-    items, authors = [], {}
-    statement = _EDITED[call.connection.dialect.name]
-    with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
-        for *row, created_at, display_name, subject in rows:
-            item = list_item(open_one, row)
-            items.append(item)
-            if created_at is not None:
-                author = full_name(display_name, subject)
-                authors[item.key] = Authored(item.key, item.version, item.kid, created_at, author)
-    return EditorState(environment, items, authors)
+    items = list_items(call, read_listed(call, environment))
+    authors = _authored(call, _CURRENT_AUTHORS, {"environment_id": environment.id})
+    return EditorState(environment, items, {one.key: one for one in authors})
 
 
-def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Authored]]:
+def written_since(call: UseCaseContext, at: ScopePath, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    statement = _SINCE[call.connection.dialect.name]
-    rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
-    return environment.rev, [
+    parameters = {"environment_id": environment.id, "since_rev": rev}
+    return environment.rev, _authored(call, _AUTHORS_SINCE, parameters)
+
+
+def _authored(
+    call: UseCaseContext, statements: PerDialect[Query], parameters: Mapping[str, object]
+) -> list[Authored]:
+    rows = call.connection.execute(statements[call.connection.dialect.name], parameters)
+    return [
         Authored(row.key, row.version, row.kid, row.created_at, full_name(row.display_name, row.subject))
         for row in rows
     ]
@@ -222,10 +215,9 @@ def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Author
 _AUTHOR = identity.c.display_name, identity.c.subject
 
 
-def _since(dialect_name: str) -> Query:
-    # A key's newest version is its current one, be it a tombstone.
-    is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
-    version, on = lateral_versions(dialect_name, is_later)
+def _authors(dialect_name: str, condition: ColumnElement[bool]) -> Query:
+    """A key's newest version is its current one, be it a tombstone."""
+    version, on = lateral_versions(dialect_name, and_(IS_CURRENT, condition))
     return (
         select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, *_AUTHOR)
         .join_from(secret, version, on)
@@ -235,19 +227,5 @@ def _since(dialect_name: str) -> Query:
     )
 
 
-def _edited(dialect_name: str) -> Query:
-    """As `current_secrets` reads, with the time and the author of each current version."""
-    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
-    columns = [secret.c.key, secret.c.version, version.c.envelope, version.c.kid, secret.c.description]
-    columns += [secret.c.created_at, secret.c.updated_at]
-    return (
-        select(*columns, version.c.created_at.label("written_at"), *_AUTHOR)
-        .outerjoin_from(secret, version, is_current)
-        .outerjoin(identity, identity.c.id == version.c.created_by)
-        .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
-        .order_by(secret.c.key)
-    )
-
-
-_EDITED = PerDialect(lambda name: Prepared(_edited(name)))
-_SINCE = PerDialect(_since)
+_CURRENT_AUTHORS = PerDialect(lambda name: _authors(name, ~secret.c.deleted))
+_AUTHORS_SINCE = PerDialect(lambda name: _authors(name, secret_version.c.rev > bindparam("since_rev")))

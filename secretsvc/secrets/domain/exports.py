@@ -9,10 +9,11 @@ from typing import TypeVar
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.schema_annotations import Count, SecretKey, schema_name
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
+from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.formats.exports import Writer
-from secretsvc.secrets.queries.at_revision import decrypt_at_revision
-from secretsvc.secrets.queries.current_secrets import decrypt_current
+from secretsvc.secrets.queries.contents import read_values
+from secretsvc.secrets.queries.decryption import decrypt_all
 from secretsvc.secrets.queries.read_records import record_export
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class File:
         return f"File(rev={self.rev}, size={len(self.content)})"
 
 
-def export_secrets(call: Call, at: ScopePath, reason: str, rev: int | None = None) -> Exported:
+def export_secrets(call: UseCaseContext, at: ScopePath, reason: str, rev: int | None = None) -> Exported:
     """Every value, now or at a revision; one that cannot be opened fails them all.
 
     Specification, "Secrets" 3; contract 5.1. Raises `DecryptFailed`, `UnknownKid`, `NotFound` for a later
@@ -51,7 +52,9 @@ def export_secrets(call: Call, at: ScopePath, reason: str, rev: int | None = Non
     return Exported(*_given(call, at, reason, rev, lambda values: values))
 
 
-def export_file(call: Call, at: ScopePath, write: Writer, reason: str, rev: int | None = None) -> File:
+def export_file(
+    call: UseCaseContext, at: ScopePath, write: Writer, reason: str, rev: int | None = None
+) -> File:
     """As `export_secrets`, in a format (contract 5.8).
 
     Raises the same, and what `write` does for what it cannot carry: then nothing is recorded.
@@ -61,14 +64,12 @@ def export_file(call: Call, at: ScopePath, write: Writer, reason: str, rev: int 
 
 
 def _given(
-    call: Call, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
+    call: UseCaseContext, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
-    # One statement reads all that there is, and another records it (decision 0022).
-    call.single_read = rev is None
-    environment, values = decrypt_current(call, at) if rev is None else decrypt_at_revision(call, at, rev)
+    found = read_values(call, find_environment(call, at), rev)
+    values = decrypt_all(call, found)
     made = make(values)
-    given = environment.rev if rev is None else rev
     older = rev is not None
-    record_export(call, environment.project_id, environment.id, reason, given, len(values), older=older)
-    return given, made
+    record_export(call, found.project_id, found.id, reason, found.rev, len(values), older=older)
+    return found.rev, made

@@ -20,15 +20,14 @@ from secretsvc.kernel.schema_annotations import (
     Word,
     schema_name,
 )
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import find_environment
-from secretsvc.secrets.domain.reads import Listing, Value
+from secretsvc.secrets.domain.reads import Value
 from secretsvc.secrets.models import revision
-from secretsvc.secrets.queries.at_revision import find_version, state_at
 from secretsvc.secrets.queries.plan import PlannedChange
 from secretsvc.secrets.queries.read_records import record_reveal
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
-from secretsvc.secrets.queries.rows import list_item, open_value
+from secretsvc.secrets.queries.rows import find_version, open_value
 from secretsvc.secrets.queries.tombstones import select_deleted
 
 
@@ -79,16 +78,7 @@ class DeletedKeys:
     next_cursor: SecretKey | None
 
 
-def list_state(call: Call, at: ScopePath, rev: int) -> Listing:
-    """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
-    assert_can(call, Role.READER, at)
-    environment = find_environment(call, at)
-    open_one = call.ring.within(environment.id).open
-    with state_at(call, environment, rev) as rows:
-        return Listing([list_item(open_one, row) for row in rows], rev)
-
-
-def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason: str) -> Value:
+def reveal_version(call: UseCaseContext, at: ScopePath, key: str, version: int, *, reason: str) -> Value:
     """One value of any version, also of a deleted key, recorded as `reveal_secret` does (contract 5.1).
 
     Raises `NotFound`, also for a missing version and a tombstone, `DecryptFailed`, `UnknownKid`.
@@ -100,7 +90,9 @@ def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason:
     return Value(key, value)
 
 
-def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = None) -> RevisionList:
+def list_revisions(
+    call: UseCaseContext, at: ScopePath, limit: int, cursor: int | None = None
+) -> RevisionList:
     """What became of an environment, newest first, from before the revision `cursor` (contract 5.2).
 
     A page ends before `limit` where it would have more than `MAX_CHANGES` changes.
@@ -119,7 +111,7 @@ def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = N
     return RevisionList(environment.rev, items, str(items[-1].rev) if len(rows) > len(items) else None)
 
 
-def deleted_keys(call: Call, at: ScopePath, limit: int, cursor: str = "") -> DeletedKeys:
+def deleted_keys(call: UseCaseContext, at: ScopePath, limit: int, cursor: str = "") -> DeletedKeys:
     """The keys that were deleted and are not there again, sorted, from after `cursor` (contract 5.6)."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)

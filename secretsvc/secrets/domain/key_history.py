@@ -15,12 +15,17 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.origins import ORIGIN
-from secretsvc.secrets.queries.row_types import FoundSecret
-from secretsvc.secrets.queries.rows import VERSION_NOT_FOUND, SealedValue, find_secret, problem_with
+from secretsvc.secrets.queries.rows import (
+    VERSION_NOT_FOUND,
+    FoundSecret,
+    SealedValue,
+    find_secret,
+    problem_with,
+)
 from secretsvc.tables.identities import identity
 
 #: So many versions stand on one page.
@@ -105,7 +110,7 @@ class KeyHistory:
 
 
 def key_history(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     key: str,
     *,
@@ -143,7 +148,9 @@ def key_history(
     )
 
 
-def _rows(call: Call, of: FoundSecret, top: int, left: int | None, right: int | None) -> Sequence[FoundRow]:
+def _rows(
+    call: UseCaseContext, of: FoundSecret, top: int, left: int | None, right: int | None
+) -> Sequence[FoundRow]:
     parameters = {
         "environment_id": of.id,
         "secret_id": of.secret_id,
@@ -174,7 +181,12 @@ def _told(of: FoundSecret, row: FoundRow) -> VersionEntry:
 
 
 def _pair(
-    call: Call, key: str, of: FoundSecret, rows: Sequence[FoundRow], left: int | None, right: int | None
+    call: UseCaseContext,
+    key: str,
+    of: FoundSecret,
+    rows: Sequence[FoundRow],
+    left: int | None,
+    right: int | None,
 ) -> Pair | None:
     chosen = {row.version: row for row in rows if row.kid is not None}
     if any(one is not None and one not in chosen for one in (left, right)):

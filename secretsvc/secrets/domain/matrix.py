@@ -17,7 +17,7 @@ from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, ProjectRow, environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
@@ -86,7 +86,7 @@ class KeyMatrix:
     total: int
 
 
-def key_matrix(call: Call, at: ScopePath, text: str = "", base: str | None = None) -> KeyMatrix:
+def key_matrix(call: UseCaseContext, at: ScopePath, text: str = "", base: str | None = None) -> KeyMatrix:
     """The keys that hold `text`, in any case; `base` is a slug, "" to compare with nothing.
 
     Where no such environment is in sight it is the one called production, else the newest. An environment
@@ -105,7 +105,7 @@ def key_matrix(call: Call, at: ScopePath, text: str = "", base: str | None = Non
     )
 
 
-def compared_matrix(call: Call, at: ScopePath, *, here: str | None, there: str | None) -> KeyMatrix:
+def compared_matrix(call: UseCaseContext, at: ScopePath, *, here: str | None, there: str | None) -> KeyMatrix:
     """Two environments, the second compared with; without a slug they are those that one copies between.
 
     There is one column where only one is in sight, or one is compared with itself. Raises as `key_matrix`,
@@ -125,7 +125,7 @@ def compared_matrix(call: Call, at: ScopePath, *, here: str | None, there: str |
     return _matrix(call, sight, pair[:1] if source == target else pair, target)
 
 
-def _sight_of(call: Call, at: ScopePath) -> VisibleProject:
+def _sight_of(call: UseCaseContext, at: ScopePath) -> VisibleProject:
     """One statement. Raises `NotFound`."""
     inside = and_(environment.c.project_id == project.c.id, environment_in_sight(call))
     newest = and_(revision.c.environment_id == environment.c.id, revision.c.rev == environment.c.rev)
@@ -155,7 +155,7 @@ def _sight_of(call: Call, at: ScopePath) -> VisibleProject:
 
 
 def _matrix(
-    call: Call,
+    call: UseCaseContext,
     sight: VisibleProject,
     environments: list[EnvironmentRow],
     base: EnvironmentRow | None,
@@ -191,7 +191,9 @@ def _cell(inside: dict[str, _Found], key: str, against: dict[str, _Found]) -> Ce
     return Cell(state, one.version, one.updated_at)
 
 
-def _found(call: Call, environments: Sequence[EnvironmentRow], text: str) -> list[dict[str, _Found]]:
+def _found(
+    call: UseCaseContext, environments: Sequence[EnvironmentRow], text: str
+) -> list[dict[str, _Found]]:
     """The keys of each of the environments; only those that hold the text are opened."""
     marks, ring = ValueDigests(), call.ring
     by_slug = {one.slug: (ring.within(one.id).open, dict[str, _Found]()) for one in environments}

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 from secretsvc.authorization.rules.checks import assert_can, assert_sees
 from secretsvc.kernel.authorization import Role, ScopePath, holds
 from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, environment_in_sight
 from secretsvc.secrets.domain.writes import batch_secrets, rename_secret
 from secretsvc.secrets.models import secret
@@ -28,7 +28,7 @@ class KeyLocation:
     writes: bool
 
 
-def environments_with_key(call: Call, at: ScopePath, key: str) -> list[KeyLocation]:
+def environments_with_key(call: UseCaseContext, at: ScopePath, key: str) -> list[KeyLocation]:
     """The environments in sight that have a key, oldest first; one statement. Raises `NotFound` for none."""
     assert_sees(call, at)
     columns = (environment.c[one.name] for one in fields(EnvironmentRow))
@@ -50,7 +50,13 @@ def environments_with_key(call: Call, at: ScopePath, key: str) -> list[KeyLocati
 
 
 def rename_everywhere(
-    call: Call, at: ScopePath, revs: Mapping[str, int], *, source: str, target: str, reason: str | None
+    call: UseCaseContext,
+    at: ScopePath,
+    revs: Mapping[str, int],
+    *,
+    source: str,
+    target: str,
+    reason: str | None,
 ) -> int:
     """Renames a key wherever the caller may write, and tells in how many environments; each is asserted.
 
@@ -70,7 +76,7 @@ def rename_everywhere(
 
 
 def delete_everywhere(
-    call: Call, at: ScopePath, key: str, revs: Mapping[str, int], reason: str | None
+    call: UseCaseContext, at: ScopePath, key: str, revs: Mapping[str, int], reason: str | None
 ) -> int:
     """Deletes a key wherever the caller may write, as `rename_everywhere` renames one."""
     assert_sees(call, at)
@@ -82,7 +88,11 @@ def delete_everywhere(
 
 
 def _each(
-    call: Call, at: ScopePath, key: str, revs: Mapping[str, int], act: Callable[[ScopePath, str, int], None]
+    call: UseCaseContext,
+    at: ScopePath,
+    key: str,
+    revs: Mapping[str, int],
+    act: Callable[[ScopePath, str, int], None],
 ) -> int:
     writable = _writable(call, at, key, revs)
     if not writable or writable.keys() != revs.keys():
@@ -100,7 +110,9 @@ def _each(
     return len(writable)
 
 
-def _writable(call: Call, at: ScopePath, key: str, asked: Collection[str]) -> dict[str, EnvironmentRow]:
+def _writable(
+    call: UseCaseContext, at: ScopePath, key: str, asked: Collection[str]
+) -> dict[str, EnvironmentRow]:
     """The environments that have the key where the caller may write, by slug; each asked for is asserted."""
     for slug in sorted(asked):
         assert_can(call, Role.WRITER, ScopePath(at.project, slug))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from operator import attrgetter
 
 from sqlalchemy import bindparam, select
 
@@ -13,11 +12,12 @@ from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, schema_name
-from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import find_environment, lock_environment
+from secretsvc.kernel.transaction_mode import Mode
+from secretsvc.kernel.use_case import UseCaseContext
+from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.current_secrets import current_secrets, decrypt_current
-from secretsvc.secrets.queries.key_rows import load_keys
+from secretsvc.secrets.queries.contents import read_listed, read_values
+from secretsvc.secrets.queries.decryption import decrypt_all, list_items
 from secretsvc.secrets.queries.read_records import record_reveal, record_reveals
 from secretsvc.secrets.queries.revisions import require_revision
 from secretsvc.secrets.queries.rows import (
@@ -25,7 +25,6 @@ from secretsvc.secrets.queries.rows import (
     SealedValue,
     SecretListItem,
     find_secret,
-    list_item,
     open_value,
 )
 
@@ -73,7 +72,7 @@ class VersionHistory:
 
 
 def revision_if_known(
-    call: Call, at: ScopePath, is_known: Callable[[int], bool], rev: int | None = None
+    call: UseCaseContext, at: ScopePath, is_known: Callable[[int], bool], rev: int | None = None
 ) -> int | None:
     """The revision that a read would show, None where that is not known and the read has yet to be done.
 
@@ -82,29 +81,30 @@ def revision_if_known(
     also for a later revision.
     """
     assert_can(call, Role.READER, at)
-    call.single_read = True
+    if call.mode is not Mode.AUTOCOMMIT:
+        call.restart(Mode.AUTOCOMMIT)
     environment = find_environment(call, at)
     if rev is not None:
         require_revision(environment, rev)
     shown = environment.rev if rev is None else rev
     if is_known(shown):
         return shown
-    call.single_read = False
-    call.restart()
+    if call.mode is not Mode.AUTOCOMMIT:
+        call.restart()
     return None
 
 
-def list_secrets(call: Call, at: ScopePath) -> Listing:
-    """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
+def list_secrets(call: UseCaseContext, at: ScopePath, rev: int | None = None) -> Listing:
+    """The secrets without their values, now or at a revision; each row is opened to know that it could be.
+
+    Specification, "Secrets" 1; contract 5.1. Raises `NotFound`, also for a later revision.
+    """
     assert_can(call, Role.READER, at)
-    call.single_read = True
-    with current_secrets(call, at) as (environment, rows):
-        open_one = call.ring.within(environment.id).open
-        items = [list_item(open_one, row) for row in rows]
-    return Listing(sorted(items, key=attrgetter("key")), environment.rev)
+    found = read_listed(call, find_environment(call, at), rev)
+    return Listing(list_items(call, found), found.rev)
 
 
-def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
+def reveal_secret(call: UseCaseContext, at: ScopePath, key: str, *, reason: str) -> Value:
     """One value, recorded with the reason (specification, "Secrets" 2).
 
     Raises `NotFound`, `DecryptFailed`, `UnknownKid`.
@@ -119,25 +119,23 @@ def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
 
 
 def reveal_secrets(
-    call: Call, at: ScopePath, reason: str, keys: Collection[str] | None = None
+    call: UseCaseContext, at: ScopePath, reason: str, keys: Collection[str] | None = None
 ) -> dict[str, str]:
     """Those keys' values that are there and can be opened, or all; one statement writes a record for each.
 
     Raises `NotFound`, and `Unavailable` where too many values are under way (contract 8.1).
     """
     assert_can(call, Role.READER, at)
-    # So that each record names the version that was read.
-    lock_environment(call, at)
-    environment, values = decrypt_current(call, at, lenient=True)
+    found = read_values(call, find_environment(call, at))
+    values = decrypt_all(call, found, lenient=True)
     if keys is not None:
         values = {key: values[key] for key in sorted({*keys} & values.keys())}
-    known = load_keys(call, environment.id, values)
-    versions = {key: known[key].version for key in values}
-    record_reveals(call, environment.project_id, environment.id, reason, versions)
+    versions = {key: found.entries[key].version for key in values}
+    record_reveals(call, found.project_id, found.id, reason, versions)
     return values
 
 
-def secret_versions(call: Call, at: ScopePath, key: str) -> VersionHistory:
+def secret_versions(call: UseCaseContext, at: ScopePath, key: str) -> VersionHistory:
     """The history of a key, which may be deleted. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)

@@ -16,7 +16,7 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight
 from secretsvc.secrets.domain.key_history import KeyHistory
 from secretsvc.secrets.models import secret
@@ -71,7 +71,7 @@ class RecentReader:
         return self.number >= COUNTED_RECORDS
 
 
-def same_key_elsewhere(call: Call, at: ScopePath, history: KeyHistory) -> list[SameKeyElsewhere]:
+def same_key_elsewhere(call: UseCaseContext, at: ScopePath, history: KeyHistory) -> list[SameKeyElsewhere]:
     """The project's other environments that the caller reads, the oldest first; one statement.
 
     Values are opened one after the other and only compared: nothing is recorded, as in `compare_secrets`.
@@ -91,7 +91,7 @@ def same_key_elsewhere(call: Call, at: ScopePath, history: KeyHistory) -> list[S
     return found
 
 
-def missing_in(call: Call, at: ScopePath, keys: Collection[str]) -> dict[str, list[MissingIn]]:
+def missing_in(call: UseCaseContext, at: ScopePath, keys: Collection[str]) -> dict[str, list[MissingIn]]:
     """In which of the project's other environments that the caller reads each key is missing; one statement.
 
     They are sorted, the oldest first. Keys that are nowhere missing are left out.
@@ -106,14 +106,14 @@ def missing_in(call: Call, at: ScopePath, keys: Collection[str]) -> dict[str, li
     return {key: lacking for key, lacking in missing.items() if lacking}
 
 
-def _value(call: Call, sealed: SealedValue) -> str | None:
+def _value(call: UseCaseContext, sealed: SealedValue) -> str | None:
     try:
         return open_value(call, sealed)
     except (DecryptFailed, UnknownKid):
         return None
 
 
-def recent_readers(call: Call, at: ScopePath, history: KeyHistory) -> list[RecentReader]:
+def recent_readers(call: UseCaseContext, at: ScopePath, history: KeyHistory) -> list[RecentReader]:
     """Who was given the value within a week, the last first, for administrators; one statement.
 
     They are the reads that the audit log tells of the key (contract 5.11), exports and copies included.

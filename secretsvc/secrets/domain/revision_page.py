@@ -15,7 +15,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, PlannedChange
@@ -100,7 +100,7 @@ class _Row(NamedTuple):
 
 
 def revision_page(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     before: int | None = None,
@@ -139,7 +139,7 @@ def revision_page(
 
 
 def _changes(
-    call: Call, found: EnvironmentRow, revs: Sequence[int], step: Sequence[int]
+    call: UseCaseContext, found: EnvironmentRow, revs: Sequence[int], step: Sequence[int]
 ) -> tuple[Mapping[int, list[PlannedChange]], int, bool]:
     """The changes of both, each newest first; the oldest of `revs` that was read; whether `step` was."""
     if not revs or not step:
@@ -189,7 +189,7 @@ def _differences(steps: Iterable[tuple[int, Sequence[PlannedChange]]]) -> list[D
     return sorted(found, key=lambda one: (order.index(one.kind), one.key))
 
 
-def _listed(call: Call, at: ScopePath, before: int | None) -> tuple[EnvironmentRow, list[_Row]]:
+def _listed(call: UseCaseContext, at: ScopePath, before: int | None) -> tuple[EnvironmentRow, list[_Row]]:
     """The environment, and some of its revisions, one more than a page has; one statement."""
     parameters = {
         "project_slug": at.project,
@@ -206,7 +206,7 @@ def _listed(call: Call, at: ScopePath, before: int | None) -> tuple[EnvironmentR
     return found, [_Row(*row[len(_COLUMNS) :]) for row in rows if row[len(_COLUMNS)] is not None]
 
 
-def deleted_key_page(call: Call, at: ScopePath, after: str = "") -> DeletedKeyPage:
+def deleted_key_page(call: UseCaseContext, at: ScopePath, after: str = "") -> DeletedKeyPage:
     """The keys that were deleted and are not there again, sorted, from after a key; two statements."""
     assert_can(call, Role.READER, at)
     found = find_environment(call, at)

@@ -21,7 +21,7 @@ from secretsvc.access.rules.role_counts import number_of_holders
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role, ScopePath, decide, decide_row
 from secretsvc.kernel.sidebar_project import NamedScope, ShellEnvironment, SidebarProject
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -32,7 +32,7 @@ PROJECT, ENVIRONMENT, OTHER = range(3)
 _NONE: ColumnElement[int | None] = cast(null(), Integer)
 
 
-def find_sidebar_project(call: Call, at: ScopePath) -> SidebarProject | None:
+def find_sidebar_project(call: UseCaseContext, at: ScopePath) -> SidebarProject | None:
     """The project of a scope, None where it is gone; one statement.
 
     Open to any identity, narrowed in the query.
@@ -58,7 +58,7 @@ def find_sidebar_project(call: Call, at: ScopePath) -> SidebarProject | None:
     )
 
 
-def _project(call: Call, inside: ColumnElement[bool], holders: Expression) -> Query:
+def _project(call: UseCaseContext, inside: ColumnElement[bool], holders: Expression) -> Query:
     keys = (
         select(func.count(secret.c.key.distinct()))
         .join_from(secret, environment)
@@ -68,13 +68,13 @@ def _project(call: Call, inside: ColumnElement[bool], holders: Expression) -> Qu
     return own.where(inside, project_in_sight(call))
 
 
-def _environments(call: Call, inside: ColumnElement[bool]) -> Query:
+def _environments(call: UseCaseContext, inside: ColumnElement[bool]) -> Query:
     keys = select(func.count()).where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
     rows = _row(ENVIRONMENT, environment, environment.c.protected, keys.scalar_subquery())
     return rows.join_from(environment, project).where(inside, environment_in_sight(call))
 
 
-def _others(call: Call, inside: ColumnElement[bool]) -> Query:
+def _others(call: UseCaseContext, inside: ColumnElement[bool]) -> Query:
     rows = _row(OTHER, project, false(), literal(0)).where(~inside, project_in_sight(call))
     return select(rows.order_by(project.c.id).limit(OTHERS).subquery())
 

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.formats.imports import Reader, expandable
 from secretsvc.secrets.models import secret_version
@@ -33,7 +33,7 @@ class Imported(WriteOutcome):
     expandable: Sequence[str]
 
 
-def missing_reason(call: Call, at: ScopePath, reason: str | None) -> tuple[Issue, ...]:
+def missing_reason(call: UseCaseContext, at: ScopePath, reason: str | None) -> tuple[Issue, ...]:
     """The issue of a write without a reason, for a body that is refused for something else already.
 
     Contract 5.13. What is accepted so far is judged under the lock, as the first thing there. Of what is not
@@ -48,7 +48,7 @@ def missing_reason(call: Call, at: ScopePath, reason: str | None) -> tuple[Issue
 
 
 def batch_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     mode: str,
@@ -74,7 +74,7 @@ def batch_secrets(
 
 
 def import_secrets(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     read: Reader,
@@ -99,7 +99,7 @@ def import_secrets(
 
 
 def rename_secret(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     *,
     source: str,
@@ -135,7 +135,7 @@ def rename_secret(
 
 
 def rollback_secret(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     key: str,
     to_version: int,
@@ -173,12 +173,12 @@ def _planner(
 
 
 def _open_version(
-    call: Call, environment: EnvironmentRow, known: KeyRow, version: int
+    call: UseCaseContext, environment: EnvironmentRow, known: KeyRow, version: int
 ) -> tuple[str, ValueOrigin]:
     row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)
-    origin = origin_of(environment.id, known.id, version, row[2:])
+    origin = origin_of(environment.id, known.id, version, row)
     return open_value(call, SealedValue(environment.id, known.key, version, row.envelope, row.kid)), origin
 
 

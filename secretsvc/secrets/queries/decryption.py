@@ -1,37 +1,31 @@
-"""Values by their versions: those that a copy keeps, and what is kept of those that are only compared.
-
-Short envelopes came with the contents. A version never changes, so that long ones may be read after these:
-whatever is written meanwhile, the values are those of one revision, and where they are read nothing needs to
-be locked.
-"""
+"""Opens the values of an environment: to keep them, to compare them, or to know that they can be opened."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import chain
+from operator import attrgetter
 from secrets import token_bytes
 from sys import getsizeof
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, select
+from sqlalchemy import BigInteger, and_, select
 
+from secretsvc.authorization.rules.checks import ENVIRONMENT_NOT_FOUND
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.row_parameters import rows_parameters, rows_table
 from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
-from secretsvc.kernel.crypto import Open
-from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.contents import Entry, EnvironmentContents
-from secretsvc.secrets.queries.inline_envelopes import SHORT
-from secretsvc.secrets.queries.key_rows import KeyRow
-from secretsvc.secrets.queries.origins import ORIGIN, origin_of
+from secretsvc.secrets.queries.contents import INLINE_BYTES, Entry, EnvironmentContents, ListedRow, Row
+from secretsvc.secrets.queries.origins import origin_of
 from secretsvc.secrets.queries.plan import ValueOrigin
-from secretsvc.secrets.queries.rows import lateral_versions, length_of, read_all
+from secretsvc.secrets.queries.rows import SecretListItem, lateral_versions
 
 _EMPTY = getsizeof("")
 
@@ -43,164 +37,167 @@ class Differing(NamedTuple):
     origins: dict[str, ValueOrigin]
 
 
+class AdmittedValues:
+    """Values that are kept in memory, by key; `size` bytes are admitted before the first is opened.
+
+    Raises `Unavailable`.
+    """
+
+    def __init__(self, call: UseCaseContext, size: int) -> None:
+        call.admit(size)
+        self._call, self._admitted, self._kept = call, size, 0
+        self.by_key: dict[str, str] = {}
+
+    def add(self, key: str, plaintext: bytes) -> None:
+        """Keep a value. What Python needs for it beyond its size is admitted, too. Raises `Unavailable`."""
+        value = plaintext.decode()
+        # One character beyond Latin-1 makes Python keep two or four bytes for each.
+        self._kept += len(value) if value.isascii() else getsizeof(value) - _EMPTY
+        if self._kept > self._admitted:
+            self._call.admit(self._kept - self._admitted)
+            self._admitted = self._kept
+        self.by_key[key] = value
+
+
 class ValueDigests:
-    """Tells equal values by marks of 32 bytes, which mean nothing to whoever lacks this object's key."""
+    """Tells equal values by digests of 32 bytes, which mean nothing without this object's key."""
 
     def __init__(self) -> None:
         self._key = token_bytes(32)
 
-    def read(self, call: Call, environment_id: UUID, wanted: Collection[Entry]) -> dict[str, bytes | None]:
-        """The marks of values by their keys, None of what cannot be opened.
+    def read(
+        self, call: UseCaseContext, environment_id: UUID, rows: Collection[Row]
+    ) -> dict[str, bytes | None]:
+        """The digests of values by key, None of a value that cannot be opened.
 
-        Each value is dropped before the next is read, so that nothing needs to be admitted.
+        Each value is dropped before the next is opened, so that nothing needs to be admitted.
         """
         open_one = call.ring.within(environment_id).open
-        found: dict[str, bytes | None] = dict.fromkeys(one.key for one in wanted)
-        by_id = {one.id: one for one in wanted}
-        with _envelopes(call, wanted) as rows:
-            for secret_id, envelope, kid in rows:
-                entry = by_id[secret_id]
+        found: dict[str, bytes | None] = dict.fromkeys(row.key for row in rows)
+        with with_envelopes(call, rows) as sealed:
+            for row, envelope, kid in sealed:
                 with suppress(DecryptFailed, UnknownKid):
-                    found[entry.key] = self.of(open_one(envelope, kid, entry.key, entry.version))
+                    found[row.key] = self.of(open_one(envelope, kid, row.key, row.version))
         return found
 
     def of(self, plaintext: bytes) -> bytes:
-        """The mark of a value."""
+        """The digest of a value."""
         return blake2b(plaintext, key=self._key, digest_size=32).digest()
 
 
+@contextmanager
+def with_envelopes(
+    call: UseCaseContext, rows: Collection[Row]
+) -> Iterator[Iterator[tuple[Row, bytes | None, str | None]]]:
+    """Each row with its envelope and kid, large envelopes last, of which a few are in memory at once.
+
+    Nothing may be executed before the context ends. Raises `NotFound` where a version is gone: without a
+    transaction its environment may have been deleted since the row was read.
+    """
+    inline = ((row, row.envelope, row.kid) for row in rows if row.size <= INLINE_BYTES)
+    large = {row.secret_id: row for row in rows if row.size > INLINE_BYTES}
+    if not large:
+        yield inline
+        return
+    dialect_name = call.connection.dialect.name
+    versions = [(row.secret_id, row.version) for row in large.values()]
+    parameters = rows_parameters(dialect_name, versions, *_VERSION)
+    with _ENVELOPES[dialect_name].streamed(call.connection, parameters) as found:
+        yield chain(inline, ((large.pop(secret_id), envelope, kid) for secret_id, envelope, kid in found))
+    if large:
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+
+
+def list_items(call: UseCaseContext, found: EnvironmentContents[ListedRow]) -> list[SecretListItem]:
+    """The secrets as clients see them, sorted; each is opened to know that it can be."""
+    open_one = call.ring.within(found.id).open
+    items = []
+    with with_envelopes(call, found.entries.values()) as sealed:
+        for row, envelope, kid in sealed:
+            error = None
+            try:
+                open_one(envelope, kid, row.key, row.version)
+            except (DecryptFailed, UnknownKid) as problem:
+                error = problem.code
+            items.append(
+                SecretListItem(
+                    row.key,
+                    row.version,
+                    row.description,
+                    kid,
+                    row.created_at,
+                    row.updated_at,
+                    error is None,
+                    error,
+                )
+            )
+    return sorted(items, key=attrgetter("key"))
+
+
+def decrypt_all(
+    call: UseCaseContext, found: EnvironmentContents[Row], *, lenient: bool = False
+) -> dict[str, str]:
+    """Every value by key, sorted, admitted until the answer has left. No other use case may hold so many.
+
+    What cannot be opened is left out if `lenient`. Raises `NotFound`, `ServerMisconfigured`, `Unavailable`,
+    `DecryptFailed`, `UnknownKid`.
+    """
+    rows = found.entries.values()
+    values = AdmittedValues(call, sum(row.size for row in rows))
+    open_one = call.ring.within(found.id).open
+    with with_envelopes(call, rows) as sealed:
+        for row, envelope, kid in sealed:
+            try:
+                plaintext = open_one(envelope, kid, row.key, row.version)
+            except (DecryptFailed, UnknownKid):
+                if lenient:
+                    continue
+                raise
+            values.add(row.key, plaintext)
+    return {key: values.by_key[key] for key in found.entries if key in values.by_key}
+
+
 def open_differing(
-    call: Call,
-    taken: EnvironmentContents,
+    call: UseCaseContext,
+    taken: EnvironmentContents[Entry],
     environment_id: UUID,
-    present: Mapping[str, KeyRow],
+    present: Mapping[str, Entry],
     left_alone: Collection[str],
 ) -> Differing:
-    """Opens all of `taken`; finds the values, admitted before, that an environment lacks or has another of.
+    """Opens all of `taken`; keeps the values that an environment lacks or has another of.
 
-    `present` is what it has; what is `left_alone` is not compared. What cannot be opened there is another
-    value. Raises `DecryptFailed`, `UnknownKid` for any of `taken`, and `Unavailable`.
+    `present` is what the environment has; what is `left_alone` is not compared. A value that cannot be opened
+    there is another value, and so is one whose envelope has another length, which is not read. Raises
+    `DecryptFailed`, `UnknownKid` for any of `taken`, `NotFound`, and `Unavailable`.
     """
-    found = values, origins = Differing({}, {})
-    entries = taken.entries.values()
-    if not entries:
-        return found
-    open_one, own = call.ring.within(taken.id).open, call.ring.within(environment_id).open
-    admitted = sum(one.size for one in entries if one.key not in left_alone)
-    call.admit(admitted)
-    count, size = 0, 0
-    with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
-        for one, envelope, kid, own_envelope, own_kid, origin in rows:
-            key, version = one.key, one.version
-            plaintext = open_one(envelope, kid, key, version)
-            count += 1
-            if key in left_alone:
-                continue
-            if own_envelope and _holds(own, own_envelope, own_kid, present[key], plaintext):
-                continue
-            value = values[key] = plaintext.decode("utf-8")
-            origins[key] = origin_of(taken.id, one.id, version, origin)
-            # One character beyond Latin-1 makes Python keep two or four bytes for each.
-            size += len(value) if value.isascii() else getsizeof(value) - _EMPTY
-            if size > admitted:
-                call.admit(size - admitted)
-                admitted = size
-    if count < len(entries):
-        raise DecryptFailed()
-    return found
+    if not taken.entries:
+        return Differing({}, {})
+    compared = {key: one for key, one in taken.entries.items() if key not in left_alone}
+    values = AdmittedValues(call, sum(one.size for one in compared.values()))
+    origins: dict[str, ValueOrigin] = {}
+    may_equal = [
+        present[key] for key, one in compared.items() if key in present and present[key].size == one.size
+    ]
+    digests = ValueDigests()
+    own = digests.read(call, environment_id, may_equal)
+    open_one = call.ring.within(taken.id).open
+    with with_envelopes(call, taken.entries.values()) as sealed:
+        for one, envelope, kid in sealed:
+            plaintext = open_one(envelope, kid, one.key, one.version)
+            if one.key in compared and own.get(one.key) != digests.of(plaintext):
+                values.add(one.key, plaintext)
+                origins[one.key] = origin_of(taken.id, one.secret_id, one.version, one)
+    return Differing(values.by_key, origins)
 
 
-def _holds(open_one: Open, envelope: bytes, kid: str, own: KeyRow, plaintext: bytes) -> bool:
-    try:
-        return open_one(envelope, kid, own.key, own.version) == plaintext
-    except (DecryptFailed, UnknownKid):
-        return False
+def _envelopes(dialect_name: str) -> Query:
+    wanted, (secret_id, number) = rows_table(dialect_name, **_VERSION)
+    is_wanted = and_(secret_version.c.secret_id == secret_id, secret_version.c.version == number)
+    version, on = lateral_versions(dialect_name, is_wanted, wanted)
+    return (
+        select(version.c.secret_id, version.c.envelope, version.c.kid).select_from(wanted).join(version, on)
+    )
 
 
-@contextmanager
-def _envelopes(call: Call, wanted: Collection[Entry]) -> Iterator[Iterator[Sequence[Any]]]:
-    """The versions that are there: the secret's id, envelope and kid.
-
-    They come in any order. As with `current_secrets` nothing may be executed meanwhile.
-    """
-    near = ((one.id, one.envelope, one.kid) for one in wanted if one.size <= SHORT)
-    far = [one for one in wanted if one.size > SHORT]
-    if not far:
-        yield near
-        return
-    numbers = [(one.id, one.version) for one in far]
-    with load_large_envelopes(call, numbers, sum(one.size for one in far)) as rows:
-        yield chain(near, rows)
-
-
-def load_large_envelopes(
-    call: Call, numbers: Sequence[tuple[int, int]], size: int
-) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """Of versions, by the secret's id and their number, those that are there: that id, envelope and kid.
-
-    They are `size` bytes in all, and come in any order. As with `current_secrets` nothing may be executed
-    before the context ends.
-    """
-    parameters = rows_parameters(call.connection.dialect.name, numbers, *_WANTED)
-    return read_all(call, _ENVELOPES, parameters, size)
-
-
-@contextmanager
-def _pairs(
-    call: Call, wanted: Collection[Entry], present: Mapping[str, KeyRow]
-) -> Iterator[Iterator[Sequence[Any]]]:
-    """The entry of each version that is there, its envelope and kid, those `present` there, and its origin.
-
-    Those present are None where there is none of that length: equal values have envelopes of one length, so
-    that others that are long are not even read. As with `current_secrets` nothing may be executed meanwhile.
-    """
-    near = [_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT]
-    far = {one.id: one for one in wanted if one.size > SHORT}
-    if not far:
-        yield iter(near)
-        return
-    beside = [(one, present.get(one.key)) for one in far.values()]
-    numbers = [(one.id, one.version, own and own.id, own and own.version) for one, own in beside]
-    size = sum(one.size if own is None else 2 * one.size for one, own in beside)
-    with read_all(
-        call, _PAIRS, rows_parameters(call.connection.dialect.name, numbers, *_BESIDE), size
-    ) as rows:
-        yield chain(near, ((far[row[0]], *row[1:5], row[5:]) for row in rows))
-
-
-def _near(one: Entry, own: KeyRow | None) -> Sequence[Any]:
-    if own is None:
-        return one, one.envelope, one.kid, None, None, one[-3:]
-    return one, one.envelope, one.kid, own.envelope, own.kid, one[-3:]
-
-
-def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
-    """Whether it is the version of a secret's id and number."""
-    return and_(version.c.secret_id == number[0], version.c.version == number[1])
-
-
-def _each(dialect_name: str) -> Query:
-    wanted, numbers = rows_table(dialect_name, **_WANTED)
-    version, on = lateral_versions(dialect_name, _is(secret_version, numbers), wanted)
-    columns = version.c.secret_id, version.c.envelope, version.c.kid
-    return select(*columns).select_from(wanted).join(version, on)
-
-
-def _each_pair(dialect_name: str) -> Query:
-    wanted, numbers = rows_table(dialect_name, **_BESIDE)
-    taken, on = lateral_versions(dialect_name, _is(secret_version, numbers[:2]), wanted)
-    beside = secret_version.alias("own")
-    lengths = [length_of(one.c.envelope, dialect_name) for one in (beside, taken)]
-    is_own = and_(_is(beside, numbers[2:]), lengths[0] == lengths[1])
-    own, on_own = lateral_versions(dialect_name, is_own, wanted, taken, version=beside)
-    columns = taken.c.secret_id, taken.c.envelope, taken.c.kid
-    own_columns = own.c.envelope.label("own_envelope"), own.c.kid.label("own_kid")
-    origin = [taken.c[one.name] for one in ORIGIN]
-    found = select(*columns, *own_columns, *origin).select_from(wanted)
-    return found.join(taken, on).outerjoin(own, on_own)
-
-
-_WANTED = {"secret_id": BigInteger, "version": BigInteger}
-_BESIDE = {**_WANTED, "own_id": BigInteger, "own_version": BigInteger}
-_ENVELOPES = PerDialect(lambda name: Prepared(_each(name)))
-_PAIRS = PerDialect(lambda name: Prepared(_each_pair(name)))
+_VERSION = {"secret_id": BigInteger, "version": BigInteger}
+_ENVELOPES = PerDialect(lambda name: Prepared(_envelopes(name)))

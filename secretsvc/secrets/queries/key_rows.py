@@ -12,15 +12,12 @@ from sqlalchemy import bindparam, case, func, or_, select
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import Array, PerDialect, in_parameter
 from secretsvc.db.types import Query
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import secret
 
 
 class KeyRow(NamedTuple):
-    """A key that the environment has or once had.
-
-    Beside a state, with the envelope of its version and the kid where `contents_with_target` gives them.
-    """
+    """A key that the environment has or once had; times in epoch milliseconds."""
 
     id: int
     key: str
@@ -29,12 +26,10 @@ class KeyRow(NamedTuple):
     deleted: bool
     created_at: int
     updated_at: int
-    envelope: bytes | None = None
-    kid: str | None = None
 
 
 def load_keys(
-    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
+    call: UseCaseContext, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
 ) -> dict[str, KeyRow]:
     """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
     named = sorted(set(keys))
@@ -46,7 +41,7 @@ def load_keys(
     return {known.key: known for known in starmap(KeyRow, rows)}
 
 
-def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, int]:
+def secret_ids(call: UseCaseContext, environment_id: UUID, keys: list[str]) -> dict[str, int]:
     """The ids of keys that are there."""
     statement = _IDS[call.connection.dialect.name]
     return {
@@ -55,7 +50,7 @@ def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, i
     }
 
 
-def count_undeleted(call: Call, environment_id: UUID) -> int:
+def count_undeleted(call: UseCaseContext, environment_id: UUID) -> int:
     """How many secrets the environment holds."""
     (row,) = _COUNT.rows(call.connection, {"environment_id": environment_id})
     found: int = row.undeleted
@@ -78,7 +73,7 @@ def _whole(dialect_name: str) -> Query:
 
 
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
-_COLUMNS = [secret.c[name] for name in KeyRow._fields if name in secret.c]
+_COLUMNS = [secret.c[name] for name in KeyRow._fields]
 _WHOLE = PerDialect(lambda name: Prepared(_whole(name)))
 #: PostgreSQL plans what takes an array anew each time.
 _ONE = Prepared(select(*_COLUMNS).where(_IS_INSIDE, secret.c.key == bindparam("key")))

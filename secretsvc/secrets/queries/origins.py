@@ -21,9 +21,10 @@ ORIGIN = [secret_version.c[name] for name in ValueOrigin._fields]
 
 
 def origin_of(environment_id: UUID, secret_id: int, version: int, stored: Any) -> ValueOrigin:
-    """The origin of a version, which is the version itself where none is stored."""
-    _, stored_id, _ = stored
-    return ValueOrigin(environment_id, secret_id, version) if stored_id is None else ValueOrigin._make(stored)
+    """The origin of a version, by a row with the columns of `ORIGIN`; without one, the version itself."""
+    if stored.origin_secret_id is None:
+        return ValueOrigin(environment_id, secret_id, version)
+    return ValueOrigin(stored.origin_environment_id, stored.origin_secret_id, stored.origin_version)
 
 
 def recorded_origins(origins: Mapping[str, ValueOrigin]) -> dict[str, object]:

@@ -57,7 +57,7 @@ class Plan:
     line_ends: Mapping[str, str] = field(default_factory=dict)
 
 
-def changes_of(plan: Plan, known: Mapping[str, KeyRow]) -> list[PlannedChange]:
+def planned_changes(plan: Plan, known: Mapping[str, KeyRow]) -> list[PlannedChange]:
     """What a plan does to the keys, sorted by them."""
     changes = []
     for key in plan.values:

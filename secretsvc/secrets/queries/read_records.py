@@ -9,13 +9,13 @@ from uuid import UUID
 from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT
 from secretsvc.audit.rules.records import DisclosedValue, record, record_each, record_keys
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 
 REVEAL, EXPORT = "secret.reveal", "secret.export"
 
 
 def record_reveal(
-    call: Call, project_id: UUID, environment_id: UUID, reason: str, key: str, version: int
+    call: UseCaseContext, project_id: UUID, environment_id: UUID, reason: str, key: str, version: int
 ) -> None:
     """One value was read."""
     where = {"project_id": project_id, "environment_id": environment_id}
@@ -24,7 +24,7 @@ def record_reveal(
 
 
 def record_reveals(
-    call: Call, project_id: UUID, environment_id: UUID, reason: str, versions: Mapping[str, int]
+    call: UseCaseContext, project_id: UUID, environment_id: UUID, reason: str, versions: Mapping[str, int]
 ) -> None:
     """Values were read at once, by their keys: a record for each, in one statement."""
     given = [DisclosedValue(key, version) for key, version in versions.items()]
@@ -33,7 +33,7 @@ def record_reveals(
 
 
 def record_export(
-    call: Call,
+    call: UseCaseContext,
     project_id: UUID,
     environment_id: UUID,
     reason: str,
@@ -50,7 +50,7 @@ def record_export(
 
 
 def record_copied(
-    call: Call,
+    call: UseCaseContext,
     project_id: UUID,
     environment_id: UUID,
     rev: int,

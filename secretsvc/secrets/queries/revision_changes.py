@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, and_, bindparam, select
 
 from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, PlannedChange
 from secretsvc.secrets.queries.rows import lateral_versions
@@ -21,7 +21,7 @@ UNBOUNDED = 2**31 - 1
 
 
 def changes_of_revisions(
-    call: Call, environment_id: UUID, revs: Sequence[int]
+    call: UseCaseContext, environment_id: UUID, revs: Sequence[int]
 ) -> tuple[Mapping[int, list[PlannedChange]], int]:
     """What revisions, newest first, did to the keys; and the oldest of which all was read.
 

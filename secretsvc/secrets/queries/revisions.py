@@ -6,10 +6,10 @@ from uuid import UUID
 
 from sqlalchemy import insert
 
-from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.statement_batch import BoundStatement
 from secretsvc.kernel.blank import is_blank
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import revision
 
@@ -17,33 +17,30 @@ REVISION_NOT_FOUND = "Revision not found."
 REASON_REQUIRED = Issue("reason", "Required: the environment is protected.")
 
 
-def record_revision(
-    call: Call,
+def revision_statement(
+    call: UseCaseContext,
     environment: EnvironmentRow,
     action: str,
     reason: str | None,
     *,
     record_id: UUID,
     copied_from: UUID | None,
-) -> None:
-    """Writes the row of the revision after `environment.rev`, in the transaction of the write that makes it.
+) -> BoundStatement:
+    """The INSERT of the revision after `environment.rev`, for the transaction of the write that makes it.
 
     `action` and `record_id` are those of the audit record. Whoever took the revision is the only one to have
     it, and nothing reads it here.
     """
-    _INSERT.execute_deferred(
-        call.connection,
-        {
-            "environment_id": environment.id,
-            "rev": environment.rev + 1,
-            "action": action,
-            "reason": reason,
-            "created_at": call.now,
-            "created_by": call.actor.identity_id,
-            "record_id": record_id,
-            "copied_from": copied_from,
-        },
-    )
+    return _INSERT, {
+        "environment_id": environment.id,
+        "rev": environment.rev + 1,
+        "action": action,
+        "reason": reason,
+        "created_at": call.now,
+        "created_by": call.actor.identity_id,
+        "record_id": record_id,
+        "copied_from": copied_from,
+    }
 
 
 def require_revision(environment: EnvironmentRow, rev: int) -> None:
@@ -66,4 +63,4 @@ def require_reason(environment: EnvironmentRow, reason: str | None) -> None:
         raise ValidationFailed(issues=(REASON_REQUIRED,))
 
 
-_INSERT = Prepared(insert(revision))
+_INSERT = insert(revision)

@@ -39,7 +39,7 @@ def offers(context: Node, request: ServiceRequest, missing: Mapping[str, Sequenc
     """The environments that the caller may add new keys to: the few that lack most of them."""
     counts = Counter(one for lacking in missing.values() for one in lacking)
     writable = [one for one, _ in counts.most_common() if may_write(context, request, one.slug)]
-    marked = chosen(request.form)
+    marked = chosen_environments(request.form)
     return [Offer(one.slug, one.name, counts[one], one.slug in marked) for one in writable[:NAMED]]
 
 
@@ -49,7 +49,7 @@ def fits(request: ServiceRequest, carried: Mapping[str, str], keys: Sequence[str
     return size + BESIDE <= request.call.settings.body_max_bytes
 
 
-def chosen(form: Form) -> list[str]:
+def chosen_environments(form: Form) -> list[str]:
     """The slugs that a form names, sorted."""
     return sorted(slug for slug, mark in form.under(PREFIX) if mark and is_slug(slug))
 
@@ -58,7 +58,7 @@ def redirect_to_next_review(context: Node, form: Form) -> RelativeResponse | Non
     """Sends the form on to the review of the next environment that it names; none where that was the last."""
     here = context.address.environment or ""
     begins = here == form["from"]
-    left = [slug for slug in chosen(form) if slug != form["from"] and (begins or slug > here)]
+    left = [slug for slug in chosen_environments(form) if slug != form["from"] and (begins or slug > here)]
     if not left:
         return None
     project = next(node for node in context.lineage() if isinstance(node, Project))

@@ -94,10 +94,10 @@ def in_order(rows: Iterable[ChangeRow]) -> list[ChangeRow]:
 
 def tally(rows: Iterable[ChangeRow]) -> str:
     """How many of each kind: "3 new, 2 changed, 1 deleted"."""
-    return told(Counter(row.kind for row in rows))
+    return counts_text(Counter(row.kind for row in rows))
 
 
-def told(counts: Mapping[str, int]) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     """The same of numbers by kind."""
     return ", ".join(f"{counts[kind]:,} {word}" for kind, word in TALLIED.items() if counts.get(kind))
 

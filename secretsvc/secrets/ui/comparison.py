@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from secretsvc.projects.resources import Project
@@ -15,7 +15,7 @@ from secretsvc.secrets.ui.matrix import may_write
 from secretsvc.secrets.ui.selection import compare_path, named_keys, ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import redirect_after_form
-from secretsvc.web.query import parse_query
+from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
@@ -24,12 +24,19 @@ from secretsvc.web.views import VISIBLE
 ALL, UNLIKE = "all", ""
 #: In this order the rows stand.
 ORDER = (HERE, THERE, DIFFERS, UNREADABLE, SAME)
+#: The class, the icon and the text of one side's cell; a cell with a value has neither icon nor text.
+Sign = tuple[str, str | None, str | None]
+SIDES: dict[str, Sign] = {
+    MISSING: ("gone", "circle-dashed", "missing"),
+    UNREADABLE: ("bad", "circle-alert", "unreadable"),
+}
+WITH_VALUE: Sign = ("", None, None)
 
 
 class ComparedRow(NamedTuple):
     """A key of either side; it `copies` where the second can be given the first's value.
 
-    `path` is its page on the first side that has it.
+    `path` is its page on the first side that has it, `result` the class, icon and text of what was found.
     """
 
     key: str
@@ -39,6 +46,17 @@ class ComparedRow(NamedTuple):
     copies: bool
     ticked: bool
     path: str
+    result: Sign
+
+    @property
+    def here_sign(self) -> Sign:
+        """The sign of the first side."""
+        return SIDES.get(self.here.state, WITH_VALUE)
+
+    @property
+    def there_sign(self) -> Sign:
+        """The sign of the second side."""
+        return SIDES.get(self.there.state, WITH_VALUE)
 
 
 def compare(context: Project, request: ServiceRequest) -> object:
@@ -50,12 +68,17 @@ def compare(context: Project, request: ServiceRequest) -> object:
     found = matrix_domain.compared_matrix(request.call, context.address, here=here, there=there)
     writes = found.base is not None and may_write(context, request, found.base.slug)
     show, keys = query.get("show", UNLIKE), named_keys(query.get("keys", ""))
-    rows = _rows(context, found, keys, writes=writes) if len(found.environments) > 1 else []
+    has_pair = len(found.environments) == 2
+    rows = _rows(context, found, keys, writes=writes) if has_pair else []
     return {
-        "found": found,
-        "rows": [row for row in rows if is_shown(row, show) or row.ticked],
+        "environments": found.sight.environments,
+        "here": found.environments[0] if found.environments else None,
+        "there": found.base,
+        "has_pair": has_pair,
+        "has_several": len(found.sight.environments) > 1,
+        "rows": [row for row in rows if passes_comparison_filter(row, show) or row.ticked],
         "total": len(rows),
-        "segments": _segments(rows, found, show),
+        "segments": _segments(rows, found, show, f"{context.path(PAGES)}/compare", query),
         "writes": writes,
     }
 
@@ -74,28 +97,40 @@ def kind_of(here: Cell, there: Cell) -> str:
     return UNREADABLE if UNREADABLE in (here.state, there.state) else here.state
 
 
-def is_shown(row: ComparedRow, show: str) -> bool:
+def passes_comparison_filter(row: ComparedRow, show: str) -> bool:
     """Whether a filter lets a row through."""
     return show == ALL or row.kind == show or (show == UNLIKE and row.kind != SAME)
 
 
 def _rows(context: Project, found: KeyMatrix, keys: Collection[str], *, writes: bool) -> list[ComparedRow]:
     base = f"{context.path(PAGES)}/environments"
-    rows = []
+    results, rows = _results(found), []
     for row in found.rows:
         here, there = row.cells
         kind = kind_of(here, there)
         copies = writes and kind not in (SAME, THERE) and here.state != UNREADABLE
         side = found.environments[kind == THERE]
         path = f"{base}/{side.slug}/secrets/{row.key}"
-        rows.append(ComparedRow(row.key, kind, here, there, copies, copies and row.key in keys, path))
+        is_ticked = copies and row.key in keys
+        rows.append(ComparedRow(row.key, kind, here, there, copies, is_ticked, path, results[kind]))
     return sorted(rows, key=lambda row: (not row.ticked, ORDER.index(row.kind), row.key))
 
 
+def _results(found: KeyMatrix) -> dict[str, Sign]:
+    here, there = (one.name for one in found.environments)
+    return {
+        HERE: ("", "arrow-right", f"only in {here}"),
+        THERE: ("", "circle-dashed", f"only in {there}"),
+        DIFFERS: ("diff", "equal-not", "differs"),
+        SAME: ("", "equal", "same"),
+        UNREADABLE: ("", "circle-alert", "cannot be compared"),
+    }
+
+
 def _segments(
-    rows: Collection[ComparedRow], found: KeyMatrix, show: str
+    rows: Collection[ComparedRow], found: KeyMatrix, show: str, path: str, query: Mapping[str, str]
 ) -> list[tuple[str, str, int, bool, str]]:
-    """The filters: label, name, number, whether it is chosen, and its class."""
+    """The filters, as the macro of segments takes them."""
     counts = Counter(row.kind for row in rows)
     here, there = (one.name for one in (found.environments * 2)[:2]) if found.environments else ("", "")
     labels = [
@@ -108,7 +143,7 @@ def _segments(
         ("All", ALL, len(rows), ""),
     ]
     return [
-        (label, name, number, show == name, kind if number else "")
+        (label, with_query(path, query, show=name or None), number, show == name, kind if number else "")
         for label, name, number, kind in labels
         if number or name != UNREADABLE
     ]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, ValidationFailed
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.domain import get_environment
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets.domain import copies as domain
 from secretsvc.secrets.domain.editor import Authored, written_since
 from secretsvc.secrets.queries.plan import CHANGED
 from secretsvc.secrets.schemas import history as schemas
-from secretsvc.secrets.ui.add_elsewhere import chosen, redirect_to_next_review
+from secretsvc.secrets.ui.add_elsewhere import chosen_environments, redirect_to_next_review
 from secretsvc.secrets.ui.changes import change_rows, tally
 from secretsvc.secrets.ui.matrix import matrix
 from secretsvc.secrets.ui.selection import SELECT_ONE, compare_path, ticked
@@ -60,7 +61,7 @@ def choose(context: Project, request: ServiceRequest) -> object:
     return RelativeResponse(status=307, location=path)
 
 
-def review(context: Environment, request: ServiceRequest) -> object:
+def review_copy(context: Environment, request: ServiceRequest) -> object:
     """What copying would do to this environment, at the present revisions of both."""
     asked = replace(_asked(context, request), rev=None, from_rev=None)
     reviewed = _reviewed(context, request, asked)
@@ -68,7 +69,7 @@ def review(context: Environment, request: ServiceRequest) -> object:
     return (None if reviewed["rows"] else redirect_to_next_review(context, request.form)) or reviewed
 
 
-def apply(context: Environment, request: ServiceRequest) -> object:
+def apply_copy(context: Environment, request: ServiceRequest) -> object:
     """Copies as it was reviewed, or nothing where this environment has moved on."""
     asked = _asked(context, request)
     written = domain.copy_secrets(
@@ -106,7 +107,7 @@ def rerendered(context: Environment, request: ServiceRequest) -> object:
 
 
 def copied(ui: PageLayout, details: Sequence[str]) -> str | None:
-    """What the destination's page says afterwards; the details are those that `apply` leads on with."""
+    """What the destination's page says afterwards; the details are those that `apply_copy` leads on with."""
     within, numbers = ui.sidebar_project, details[::2]
     if within is None or len(details) != DETAILS or not all(map(_NUMBER.fullmatch, numbers)):
         return None
@@ -155,7 +156,7 @@ def _reviewed(
         "replaces": sum(row.kind == CHANGED for row in rows),
         "skips": asked.existing == SKIP,
         "by": _told(theirs.values()) if late is not None else "",
-        "also": chosen(request.form),
+        "also": chosen_environments(request.form),
         "back": compare_path(project.path(PAGES), taken, **sides),
     }
 
@@ -197,5 +198,5 @@ def includeme(config: ServiceConfigurator) -> None:
         "context": Environment,
         "template": "secretsvc.secrets:templates/copy.pt",
     }
-    config.add_form(review, name="copy-review", role=Role.WRITER, **reviewed)
-    config.add_form(apply, name="copy-apply", role=Role.WRITER, rerender=rerendered, **reviewed)
+    config.add_form(review_copy, name="copy-review", role=Role.WRITER, mode=Mode.SNAPSHOT, **reviewed)
+    config.add_form(apply_copy, name="copy-apply", role=Role.WRITER, rerender=rerendered, **reviewed)

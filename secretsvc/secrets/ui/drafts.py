@@ -20,7 +20,13 @@ from secretsvc.secrets.formats.imports import read_env
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui import line_ends
 from secretsvc.secrets.ui.editor import editor
-from secretsvc.secrets.ui.editor_fields import carried_edits, check_rows, drop_shown, name_fields, read_edits
+from secretsvc.secrets.ui.editor_fields import (
+    carried_edits,
+    check_rows,
+    drop_shown,
+    name_editor_fields,
+    read_edits,
+)
 from secretsvc.secrets.ui.secret import secret
 from secretsvc.secrets.write.write import WriteOptions, WriteOutcome
 from secretsvc.web.forms import Form
@@ -56,16 +62,16 @@ def import_page(_context: Environment, request: ServiceRequest) -> object:
     labels, form = request.registry.formats.labels, request.form
     formats = [(name, labels[name]) for name in request.registry.formats.readers]
     accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
-    name_fields(form)
+    name_editor_fields(form)
     limit = request.call.settings.body_max_bytes
-    beside = line_ends.fields_of("content", text_of_file(form)).get(f"{line_ends.PREFIX}content")
+    beside = line_ends.text_fields("content", text_of_file(form)).get(f"{line_ends.PREFIX}content")
     return {"formats": formats, "accepted": ",".join(accepted), "limit": limit, "exact": beside}
 
 
 def text_page(_context: Environment, request: ServiceRequest) -> object:
     """The environment as dotenv text; empty until it is asked for."""
     form = request.form
-    name_fields(form)
+    name_editor_fields(form)
     known = {"content": form["content"], "rev": form["rev"], "loaded": bool(form["rev"])}
     return known | {"limit": request.call.settings.body_max_bytes, "shown": ""}
 
@@ -141,7 +147,7 @@ def carried_text(form: Form) -> dict[str, str]:
 
 def carried_file(form: Form) -> dict[str, str]:
     """The text of an import, and how it is read."""
-    fields = line_ends.fields_of("content", text_of_file(form))
+    fields = line_ends.text_fields("content", text_of_file(form))
     fields |= {name: form[name] for name in ("format", "mode")}
     return {name: text for name, text in fields.items() if text}
 

@@ -12,6 +12,7 @@ from pyramid.renderers import get_renderer
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.kernel.identifiers import is_secret_key
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import editor as editing_domain
@@ -22,10 +23,10 @@ from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.editor_fields import (
     changed_descriptions,
-    is_shown,
     mark_shown,
-    name_fields,
+    name_editor_fields,
     rows_of,
+    shows_value,
     typed_keys,
 )
 from secretsvc.secrets.ui.line_ends import copy, fields_beside
@@ -62,7 +63,7 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
     elif is_secret_key(new) and not form.values:
         form.values["new.1.key"] = new
     _keep_for_gone(form, state)
-    name_fields(form)
+    name_editor_fields(form)
     rows = rows_shown(state, form, shown, call.now)
     path, role = context.path(PAGES), decide(call.snapshot, context.address)
     return {
@@ -96,10 +97,10 @@ def _links(context: Node, request: ServiceRequest) -> dict[str, object]:
     labels, project = request.registry.formats.labels, context.address.project
     formats = [(name, labels[name]) for name in request.registry.formats.writers]
     compare = f"/projects/{project}/compare?to={context.address.environment}"
-    return {"formats": formats, "compare": compare, "copy": copy_path(context)}
+    return {"formats": formats, "compare": compare, "copy": copy_keys_path(context)}
 
 
-def copy_path(context: Node) -> str:
+def copy_keys_path(context: Node) -> str:
     """Where keys of the environment are copied to another; `keys` is to be added."""
     return f"/projects/{context.address.project}/compare?from={context.address.environment}"
 
@@ -141,7 +142,7 @@ def show(context: Node, request: ServiceRequest) -> object | None:
     for name in BUTTONS:
         form.values.pop(name, None)
     beside: Mapping[str, str] = {}
-    if act in ("reveal", "copy", "reveal-all"):
+    if act in REVEALING:
         try:
             beside = _values(request, context, act, key)
         except (NotFound, DecryptFailed, UnknownKid) as error:
@@ -155,14 +156,16 @@ def show(context: Node, request: ServiceRequest) -> object | None:
     for one, value in beside.items():
         if not form[f"value.{one}"]:
             mark_shown(request.call, form, one, value)
-    given = frozenset(one for one, mark in form.under("shown.") if is_shown(request.call, form, one, mark))
+    given = frozenset(one for one, mark in form.under("shown.") if shows_value(request.call, form, one, mark))
     beside = {one: value for one, value in beside.items() if one not in given}
     copied, menu = (key if act == name else "" for name in ("copy", "menu"))
     return editor(context, request, Shown(open=given, beside=beside, copied=copied, menu=menu))
 
 
+#: The buttons that show values.
+REVEALING = ("reveal", "copy", "reveal-all")
 #: The buttons of rows; the value of each is a key.
-BUTTONS = ("reveal", "copy", "reveal-all", "mask", "menu")
+BUTTONS = (*REVEALING, "mask", "menu")
 
 
 def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mapping[str, str]:
@@ -173,12 +176,14 @@ def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mappi
     return {key: reads.reveal_secret(request.call, context.address, key, reason=act).value}
 
 
+def mode_of_reveal(request: ServiceRequest) -> Mode:
+    """A form that reveals no value only reads."""
+    return Mode.WRITE if any(request.form[name] for name in REVEALING) else Mode.SNAPSHOT
+
+
 def read(context: Environment, request: ServiceRequest) -> object:
     """What who only reads may ask for: the page with values, or with the menu of a row."""
     request.view_name = ""
-    form = request.form
-    # What reveals no value only reads.
-    request.call.read_only = not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     return show(context, request) or redirect_after_form(context.path(PAGES))
 
 
@@ -193,7 +198,7 @@ def editor_of(context: Secrets, _request: ServiceRequest) -> object:
     return redirect_after_form(environment_of(context).path(PAGES))
 
 
-def export(context: Environment, request: ServiceRequest) -> object:
+def export_file(context: Environment, request: ServiceRequest) -> object:
     """Every value as a file."""
     query = request.form.read(schemas.ExportQuery(request.registry.formats.writers), "format")
     write = request.registry.formats.writers[query["format"]].writer(None, context.__name__)
@@ -222,5 +227,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(editor, context=Environment, role=Role.READER, template=TEMPLATE)
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
-    config.add_form(export, context=Environment, name="export", role=Role.READER)
-    config.add_form(read, context=Environment, name="read", role=Role.READER, template=TEMPLATE)
+    config.add_form(export_file, context=Environment, name="export", role=Role.READER, mode=Mode.AUTOCOMMIT)
+    config.add_form(
+        read, context=Environment, name="read", role=Role.READER, template=TEMPLATE, mode=mode_of_reveal
+    )

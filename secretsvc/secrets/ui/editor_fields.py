@@ -10,7 +10,7 @@ from hashlib import sha256
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed, refuse
 from secretsvc.kernel.identifiers import is_secret_key
 from secretsvc.kernel.text_areas import as_sent
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.domain.editor import Edits
 from secretsvc.secrets.queries.plan import CHANGED
 from secretsvc.secrets.schemas import secrets as schemas
@@ -148,7 +148,7 @@ def _take_out(form: Form, row: str, key: str | None) -> None:
         form.values |= {f"description.{key}": description, f"was.{key}": ""}
 
 
-def mark_shown(call: Call, form: Form, key: str, value: str) -> None:
+def mark_shown(call: UseCaseContext, form: Form, key: str, value: str) -> None:
     """Puts a value into its row, with a mark by which it is known later that it was not typed.
 
     The mark is that of the text which a browser sends back for the value.
@@ -159,15 +159,15 @@ def mark_shown(call: Call, form: Form, key: str, value: str) -> None:
     form.values[f"shown.{key}"] = _mark(call, key, value)
 
 
-def drop_shown(call: Call, form: Form) -> None:
+def drop_shown(call: UseCaseContext, form: Form) -> None:
     """Takes out the values that were only shown."""
     for key, mark in list(form.under("shown.")):
-        if is_shown(call, form, key, mark):
+        if shows_value(call, form, key, mark):
             del form.values[f"value.{key}"]
         del form.values[f"shown.{key}"]
 
 
-def is_shown(call: Call, form: Form, key: str, mark: str) -> bool:
+def shows_value(call: UseCaseContext, form: Form, key: str, mark: str) -> bool:
     """Whether what stands in a row is the value that it was shown with."""
     value = form.values.get(f"value.{key}")
     expected = _mark(call, key, value or "")
@@ -211,7 +211,7 @@ def stage(form: Form, values: Mapping[str, str], known: Set[str], *, replaces: b
 FIRST_STAGED = 100_000
 
 
-def name_fields(form: Form) -> None:
+def name_editor_fields(form: Form) -> None:
     """Says what people know the editor's fields by, so that problems can be told in their words."""
     rows = rows_of(form)
     new = {key: row for row, key in new_keys(form)}
@@ -230,7 +230,7 @@ def name_fields(form: Form) -> None:
             form.label(issue.path, rest, "content" if "content" in form.values else f"value.{rest}")
 
 
-def _mark(call: Call, key: str, value: str) -> str:
+def _mark(call: UseCaseContext, key: str, value: str) -> str:
     return hmac.new(call.ring.subkey(b"shown"), f"{key}={as_sent(value)}".encode(), sha256).hexdigest()
 
 

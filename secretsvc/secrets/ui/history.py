@@ -18,7 +18,7 @@ from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import time_format
 from secretsvc.web.pages.directives import PageOptions, redirect_after_form
-from secretsvc.web.pages.html_helpers import count, joined
+from secretsvc.web.pages.html_helpers import count, enumeration
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values, validate
@@ -47,7 +47,7 @@ def history(context: Environment, request: ServiceRequest) -> object:
         "found": found,
         "begun": month(found.environment.created_at, request.call.now),
         "chosen": chosen,
-        "told": told,
+        "told": revision_summary,
         "tallies": tallies,
         "signs": SIGNS,
         "words": when_written,
@@ -110,7 +110,7 @@ def _restored(found: RevisionPage, to_rev: int | None) -> str | None:
     return f"Restored {name} to revision {to_rev} (now revision {newest.rev})."
 
 
-def told(one: RevisionEntry) -> tuple[str, str]:
+def revision_summary(one: RevisionEntry) -> tuple[str, str]:
     """What a revision did: a verb, and the one key that it names, if it names one."""
     kinds = Counter(change.kind for change in one.changes)
     removed = [change.key for change in one.changes if change.kind == REMOVED]
@@ -148,7 +148,7 @@ def when_written(one: Difference) -> str:
     revs = one.revs[-1:] if one.kind != CHANGED else one.revs
     texts = [f"{rev:,}" for rev in revs[-NAMED:]]
     many = f"{len(revs):,} revisions, last {texts[-1]}" if len(revs) > NAMED else ""
-    return f"{WORDS[one.kind]} in {many or joined(texts)}"
+    return f"{WORDS[one.kind]} in {many or enumeration(texts)}"
 
 
 def restore_review(context: Environment, request: ServiceRequest) -> object:
@@ -192,7 +192,7 @@ def restore(context: Environment, request: ServiceRequest) -> object:
     return redirect_after_form(f"{path}?{urlencode({'restored': read['to_rev']})}")
 
 
-def deleted(context: Environment, request: ServiceRequest) -> object:
+def deleted_keys(context: Environment, request: ServiceRequest) -> object:
     """The keys that were deleted, each with the way to bring it back."""
     asked = _query(schemas.DeletedQuery(), request)
     return {"found": revision_page.deleted_key_page(request.call, context.address, asked.get("cursor") or "")}
@@ -210,7 +210,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(history, name="history", role=Role.READER, **page)
     config.add_tab("History", context=Environment, name="history", role=Role.READER, order=15)
     gone: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/deleted.pt"}
-    config.add_page(deleted, name="deleted", role=Role.READER, **gone)
+    config.add_page(deleted_keys, name="deleted", role=Role.READER, **gone)
     review: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/restore.pt"}
     config.add_page(restore_review, name="restore", role=Role.WRITER, **review)
     config.add_form(restore, name="restore", role=Role.WRITER, rerender=restore_review, **review)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from secretsvc.access.domain.readers import Reader
 from secretsvc.secrets.domain.key_history import KeyHistory, Pair, VersionEntry
-from secretsvc.secrets.domain.related import MISSING, PRESENT, RecentReader
+from secretsvc.secrets.domain.related import MISSING, PRESENT, RecentReader, SameKeyElsewhere
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.read_records import REVEAL
-from secretsvc.web.pages.html_helpers import joined
+from secretsvc.web.pages.html_helpers import enumeration
 
 #: What a version came of, by the action of its write.
 VERBS = {"secret.import": "imported it", "secret.rename": "renamed it", "secret.copy": "copied it"}
@@ -36,6 +37,27 @@ class ActionText:
 
     text: str
     key: str | None = None
+
+
+class KeyElsewhere(NamedTuple):
+    """The key in another environment; `path` leads to it, or to the form that adds it there."""
+
+    name: str
+    icon: str
+    kind: str
+    text: str
+    version: int | None
+    path: str
+
+
+def elsewhere(others: Sequence[SameKeyElsewhere], project: str, key: str) -> list[KeyElsewhere]:
+    """How the key stands in other environments of the project at the path `project`."""
+    found = []
+    for one in others:
+        base = f"{project}/environments/{one.slug}"
+        path = f"{base}/secrets/{key}" if one.version else f"{base}?new={key}#new"
+        found.append(KeyElsewhere(one.name, *ELSEWHERE[one.kind], one.version, path))
+    return found
 
 
 def said(one: VersionEntry, sources: Mapping[object, str]) -> ActionText:
@@ -73,7 +95,7 @@ def done(history: KeyHistory, notice: Mapping[str, int | None]) -> str | None:
 
 def compared(pair: Pair) -> str:
     """How two versions stand to each other, and which others hold the same value."""
-    equal = (joined([f"{number:,}" for number in group]) for group in pair.equal)
+    equal = (enumeration([f"{number:,}" for number in group]) for group in pair.equal)
     groups = [f"Versions {group} hold the same value." for group in equal]
     return " ".join([PAIRS[pair.kind], *groups])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from secretsvc.kernel.text_areas import as_sent, is_exact, is_plain
+from secretsvc.kernel.text_areas import as_sent, is_exact, survives_text_area
 from secretsvc.web.forms import Form
 
 #: The field beside another one begins with this.
@@ -33,7 +33,7 @@ def exact_of(form: Form, name: str) -> str | None:
 def put(form: Form, name: str, text: str) -> None:
     """Put an exact text into a field; a plain one needs no hidden field, which would double the form."""
     drop(form, name)
-    form.values |= {name: text} if is_plain(text) else {name: text, PREFIX + name: json.dumps(text)}
+    form.values |= {name: text} if survives_text_area(text) else {name: text, PREFIX + name: json.dumps(text)}
 
 
 def copy(form: Form, source: str, target: str) -> None:
@@ -51,7 +51,7 @@ def drop(form: Form, name: str) -> None:
     form.values.pop(PREFIX + name, None)
 
 
-def fields_of(name: str, text: str) -> dict[str, str]:
+def text_fields(name: str, text: str) -> dict[str, str]:
     """Return the fields that carry a text through a page, the exact one if a text area would change it."""
     return {name: text} if is_exact(text) else {name: text, PREFIX + name: json.dumps(text)}
 

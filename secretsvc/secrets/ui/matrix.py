@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from secretsvc.secrets.queries.default_environments import REHEARSAL, default_en
 from secretsvc.secrets.ui.selection import ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.query import parse_query
+from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import VISIBLE
@@ -128,15 +128,22 @@ def matrix(context: Project, request: ServiceRequest) -> object:
     # The form of the filters names the groups where they are wanted, and always the text.
     is_grouped = "group" in query or "q" not in query
     opened = {row.key for row in rows} if len(rows) <= MENUS else {query.get("menu")}
+    targets = adding(columns)
     return {
         "matrix": found,
+        "project": found.sight.project,
+        "base": found.base,
+        "change": found.sight.last_change,
         "columns": columns,
+        "has_several": len(columns) > 1,
+        "is_writable": bool(targets),
+        "menu": query.get("menu"),
         "groups": _groups(rows, columns, opened, is_grouped=is_grouped),
         "is_grouped": is_grouped,
         "text": text,
         "ticked": {*ticked(request.form)},
-        "segments": _segments(found, show),
-        "adding": adding(columns),
+        "segments": _segments(found, show, context.path(PAGES), query),
+        "adding": targets,
         "dock": selection_bar(found, [one.environment for one in columns if one.writes], request.form),
     }
 
@@ -167,13 +174,21 @@ def may_write(context: Node, request: ServiceRequest, slug: str) -> bool:
     return held is not None and held.implies(Role.WRITER)
 
 
-def _segments(found: KeyMatrix, show: str) -> list[tuple[str, str, int, bool, str]]:
-    """The filters: label, name, number, whether it is chosen, and its class."""
+def _segments(
+    found: KeyMatrix, show: str, path: str, query: Mapping[str, str]
+) -> list[tuple[str, str, int, bool, str]]:
+    """The filters, as the macro of segments takes them."""
     counts = Counter(kind for row in found.rows for kind in kinds_of(row))
     counts[""] = len(found.rows)
     names = [name for name in SHOWN if found.base is not None or name not in (SAME, DIFFERS)]
     return [
-        (SHOWN[name][0], name, counts[name], show == name, SHOWN[name][1] if counts[name] else "")
+        (
+            SHOWN[name][0],
+            with_query(path, query, show=name or None, menu=None),
+            counts[name],
+            show == name,
+            SHOWN[name][1] if counts[name] else "",
+        )
         for name in names
     ]
 

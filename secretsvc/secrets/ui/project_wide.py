@@ -10,7 +10,7 @@ from secretsvc.secrets.domain import project_wide as domain
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import PageOptions, redirect_after_form
-from secretsvc.web.pages.html_helpers import joined
+from secretsvc.web.pages.html_helpers import enumeration
 from secretsvc.web.pages.layout import PageLayout
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -41,7 +41,7 @@ def everywhere_page(context: Project, request: ServiceRequest) -> object:
         "renames": request.view_name == RENAME,
         "written": [one.environment for one in found if one.writes],
         "left": [one.environment for one in found if not one.writes],
-        "joined": joined,
+        "joined": enumeration,
     }
 
 
@@ -96,7 +96,7 @@ def renamed(ui: PageLayout, details: Sequence[str]) -> str | None:
     return _told("Renamed the key in", ui, details)
 
 
-def deleted(ui: PageLayout, details: Sequence[str]) -> str | None:
+def deletion_message(ui: PageLayout, details: Sequence[str]) -> str | None:
     """As `renamed`."""
     told = _told("Deleted the key from", ui, details)
     return f"{told} The history of each can undo it." if told else None
@@ -114,4 +114,4 @@ def includeme(config: ServiceConfigurator) -> None:
         config.add_page(everywhere_page, name=name, role=VISIBLE, **page)
         config.add_form(act, name=name, role=VISIBLE, rerender=everywhere_page, **page)
     config.add_flash_message("renamed", renamed)
-    config.add_flash_message("deleted-key", deleted)
+    config.add_flash_message("deleted-key", deletion_message)

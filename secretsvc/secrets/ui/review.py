@@ -12,7 +12,7 @@ from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows, in_order
 from secretsvc.secrets.ui.value_warnings import doubts
 from secretsvc.secrets.write.write import WriteOutcome
-from secretsvc.web.pages.html_helpers import joined
+from secretsvc.web.pages.html_helpers import enumeration
 
 #: Of the environments without a new key so many are named: 500 keys may be missing in 50.
 NAMED = 3
@@ -63,7 +63,7 @@ def review_rows(
     if tells_unchanged:
         rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
     notes = {
-        key: f"Also missing in {joined([one.name for one in lacking[:NAMED]], len(lacking))}"
+        key: f"Also missing in {enumeration([one.name for one in lacking[:NAMED]], len(lacking))}"
         for key, lacking in missing.items()
     }
     ends = {key: [LINE_ENDS[became]] for key, became in planned.line_ends.items()}

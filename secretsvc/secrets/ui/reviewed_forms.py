@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import PreconditionFailed
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import copies, reads, related
 from secretsvc.secrets.domain import editor as editing_domain
@@ -15,7 +16,7 @@ from secretsvc.secrets.formats.imports import read_env, read_json
 from secretsvc.secrets.queries.plan import ADDED, REMOVED
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui.add_elsewhere import chosen, fits, offers, redirect_to_next_review
+from secretsvc.secrets.ui.add_elsewhere import chosen_environments, fits, offers, redirect_to_next_review
 from secretsvc.secrets.ui.changes import tally
 from secretsvc.secrets.ui.drafts import (
     EDIT,
@@ -27,7 +28,7 @@ from secretsvc.secrets.ui.drafts import (
     load_text,
     text_page,
 )
-from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, revision_of, show
+from secretsvc.secrets.ui.editor import TEMPLATE, copy_keys_path, editor, mode_of_reveal, revision_of, show
 from secretsvc.secrets.ui.editor_fields import (
     changed_descriptions,
     check_new_keys,
@@ -54,12 +55,9 @@ EVERY = "*"
 def edit(context: Node, request: ServiceRequest) -> object:
     """What one of the editor's buttons asks for; the main one leads to the review."""
     form = request.form
-    # What reveals no value only reads.
-    asks = any(form[name] for name in ("copy-to", "generate", "stage", "menu", "mask"))
-    request.call.read_only = asks and not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     if form["copy-to"]:
         picked = ",".join(key for key, mark in form.under("pick.") if mark)
-        return redirect_after_form(f"{copy_path(context)}&{urlencode({'keys': picked})}")
+        return redirect_after_form(f"{copy_keys_path(context)}&{urlencode({'keys': picked})}")
     if form["generate"]:
         form.values[f"new.{form['generate']}.value"] = token_urlsafe(RANDOM_BYTES)
     elif form["stage"]:
@@ -69,7 +67,7 @@ def edit(context: Node, request: ServiceRequest) -> object:
             remove_picked(form)
         drawn = show(context, request)
         if drawn is None:
-            return review(EDIT, context, request)
+            return review_draft(EDIT, context, request)
         request.override_renderer = TEMPLATE
         request.view_name = EDIT.tab
         return drawn
@@ -86,7 +84,7 @@ def stage_text(context: Node, request: ServiceRequest) -> None:
     stage(form, values, known, replaces=form["mode"] == "replace")
 
 
-def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
+def review_draft(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """What a draft would do, if it were applied at the revision that it was drawn from."""
     form = request.form
     give_up(form)
@@ -105,9 +103,6 @@ def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str
     if asked == EVERY:
         planned = draft.write(request, context.address, request.form, dry_run=True)
         keys = [change.key for change in planned.changes if change.kind != ADDED]
-        # It was for reading alone.
-        request.call.restart()
-        request.call.read_only = False
     return reads.reveal_secrets(request.call, context.address, "reveal", keys)
 
 
@@ -138,7 +133,7 @@ def _rows(
     return {"rows": rows, "offers": offered, "lacking": lacking}
 
 
-def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
+def apply_draft(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """Writes a reviewed draft, or nothing where the environment has moved on.
 
     Where new keys are to be added elsewhere, too, it leads on to the review of that.
@@ -199,7 +194,7 @@ def rerendered(draft: Draft, context: Node, request: ServiceRequest) -> object:
     if [issue.path for issue in form.issues] == ["reason"]:
         try:
             form.label("reason", "Reason", "reason")
-            return review(draft, context, request)
+            return review_draft(draft, context, request)
         except REFUSALS as error:
             form.refuse(error)
     if not isinstance(form.error, PreconditionFailed):
@@ -239,7 +234,7 @@ def _reviewed(draft: Draft, request: ServiceRequest, planned: WriteOutcome) -> d
         "total": changes,
         "carried_fields": carried,
         "tally": tally,
-        "also": chosen(request.form),
+        "also": chosen_environments(request.form),
         "limit": request.call.settings.body_max_bytes,
     }
 
@@ -256,16 +251,18 @@ def includeme(config: ServiceConfigurator) -> None:
     )
     text: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/text.pt"}
     config.add_page(text_page, name="text", role=role, **text)
-    config.add_form(load_text, name="text", role=role, **text)
+    config.add_form(load_text, name="text", role=role, mode=Mode.AUTOCOMMIT, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_flash_message("written", written_alone)
-    acts = {"review": review, "reveal": review, "apply": apply, "back": back_to_edit}
+    acts = {"review": review_draft, "reveal": review_draft, "apply": apply_draft, "back": back_to_edit}
     for draft in (EDIT, IMPORT, TEXT, WRITE):
         node: type[Node] = Secret if draft is WRITE else Environment
         for name, act in acts.items():
             view: View = edit if draft is EDIT and name == "review" else _bound(act, draft)
             rerender, name = _bound(rerendered, draft), f"{draft.name}-{name}"
-            template = f"{TEMPLATES}/review.pt"
-            config.add_form(view, context=node, name=name, role=role, rerender=rerender, template=template)
+            template, mode = f"{TEMPLATES}/review.pt", Mode.WRITE if act is apply_draft else mode_of_reveal
+            config.add_form(
+                view, context=node, name=name, role=role, rerender=rerender, template=template, mode=mode
+            )
     config.add_form(undo, context=Environment, name="undo", role=role, rerender=not_undone, template=TEMPLATE)

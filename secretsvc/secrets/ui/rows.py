@@ -90,14 +90,14 @@ def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[S
             is_deleted=bool(form[f"delete.{item.key}"]),
             is_picked=bool(form[f"pick.{item.key}"]),
             # A row whose key was typed again is what the problem of that leads to.
-            is_hidden=not is_shown(item, shown, now) and item.key not in named,
+            is_hidden=not passes_filter(item, shown, now) and item.key not in named,
             is_whole=few or staged or item.key == shown.menu,
         )
         rows.append(row)
     return rows
 
 
-def is_shown(item: SecretListItem, shown: Shown, now: int) -> bool:
+def passes_filter(item: SecretListItem, shown: Shown, now: int) -> bool:
     """Whether the filter and the segment leave a secret in."""
     return is_in(item, shown.segment, now) and shown.text.lower() in item.key.lower()
 

@@ -56,11 +56,11 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     others = related.same_key_elsewhere(call, at, history)
     within = history.project_id, history.environment_id
     administers = decide(call.snapshot, at) is Role.ADMIN
-    name_fields(form)
+    name_value_fields(form)
     refused = request.view_name if form.error else None
     return {
         "history": history,
-        "others": others,
+        "others": history_text.elsewhere(others, f"/projects/{at.project}", context.__name__),
         "sources": {one.id: one.name for one in others},
         "readers": readers(call, at, within) if administers else None,
         "most_readers": READERS,
@@ -73,7 +73,7 @@ def secret(context: Secret, request: ServiceRequest) -> object:
         "limit": call.settings.body_max_bytes,
         "own": get_renderer(f"{TEMPLATES}/secret-parts.pt").implementation().macros,
         "base": environment_of(context).path(PAGES),
-        "copy_path": copy_path(context),
+        "copy_path": copy_key_path(context),
         "audit": audit_of(context),
     }
 
@@ -98,14 +98,14 @@ ASKED = ("left", "right", "before", "rollback", "rolled_back", "to", "renamed")
 NOTICES = ("rolled_back", "to", "renamed")
 
 
-def name_fields(form: Form) -> None:
+def name_value_fields(form: Form) -> None:
     """Says what people know the fields of a new value by."""
     for issue in form.issues:
         if issue.path.partition(".")[0] in ("value", "empty", "set"):
             form.label(issue.path, "New value", "nv")
 
 
-def copy_path(context: Secret) -> str:
+def copy_key_path(context: Secret) -> str:
     """Where the key is copied to other environments of its project."""
     at = context.address
     return f"/projects/{at.project}/compare?{urlencode({'from': at.environment, 'keys': context.__name__})}"

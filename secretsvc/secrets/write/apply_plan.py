@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
-from sqlalchemy import bindparam, update
+from sqlalchemy import bindparam, insert, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.constraint_errors import is_race
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statement_batch import BoundStatement, execute_batch, execute_batch_returning
-from secretsvc.db.statements import change_of, insert_many, insertion_of, update_many
+from secretsvc.db.statement_batch import BoundStatement
+from secretsvc.db.statements import insert_many, update_many, update_of
 from secretsvc.kernel.crypto import Envelope
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.key_rows import UNDELETED_COUNT, KeyRow, secret_ids
@@ -29,8 +30,6 @@ from secretsvc.secrets.write.limits import check_capacity
 from secretsvc.secrets.write.sealing import MAY_SEAL, Plain, invalidate_key_status, seal
 from secretsvc.tables.projects import environment
 
-Row = Mapping[str, object]
-
 # Of a key that is removed the description was not always read.
 _KEPT = "description", "deleted"
 
@@ -39,37 +38,45 @@ class LostRace(Exception):
     """A writer that did not wait for the lock was quicker."""
 
 
-def apply(
-    call: Call,
+def apply_plan(
+    call: UseCaseContext,
     environment: EnvironmentRow,
     plan: Plan,
     changes: list[PlannedChange],
     described: Collection[str],
     known: Mapping[str, KeyRow],
-    tell: Callable[[], Sequence[BoundStatement]],
-) -> None:
+) -> list[BoundStatement]:
     """Takes the next revision and writes what the plan holds, in a fixed number of statements.
 
-    Of `described` only the description changes. `tell` is asked for the statements that tell of it once the
-    values are sealed, which may leave a record of its own. Raises `LostRace` and `PayloadTooLarge`.
+    Of `described` only the description changes. Returns the statements of single rows, which are left to be
+    executed with the records of the write. Raises `LostRace` and `PayloadTooLarge`.
     """
+    envelopes = _sealed(call, environment, plan, changes) if changes else {}
+    _advance(call, environment, growth_of(changes), seals=bool(envelopes))
+    ids = {key: one.id for key, one in known.items()}
+    new = [change for change in changes if change.key not in known]
+    if new:
+        ids |= _insert_secrets(call, environment, plan, new)
+    versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
+    updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
+    updates += [_described_row(plan, known[key]) for key in described]
+    left: list[BoundStatement] = []
+    if len(versions) == 1:
+        left.append((_INSERT_VERSION, versions[0]))
+    elif versions:
+        insert_many(call.connection, secret_version, versions)
+    if len(updates) == 1:
+        left.append(update_of(secret, updates[0], kept=_KEPT))
+    elif updates:
+        update_many(call.connection, secret, updates, kept=_KEPT)
+    return left
+
+
+@contextmanager
+def lost_races() -> Iterator[None]:
+    """Raises `LostRace` where the database refuses a statement because of another writer."""
     try:
-        envelopes = _sealed(call, environment, plan, changes) if changes else {}
-        new = [change for change in changes if change.key not in known]
-        is_one = not new and len(changes) + len(described) == 1
-        if not is_one:
-            _advance(call, environment, growth_of(changes), (), seals=bool(envelopes))
-        ids = {key: one.id for key, one in known.items()}
-        if new:
-            ids |= _insert_secrets(call, environment, plan, new)
-        versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
-        updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
-        updates += [_described_row(plan, known[key]) for key in described]
-        steps = [*_steps(call, versions, updates), *tell()]
-        if is_one:
-            _advance(call, environment, growth_of(changes), steps, seals=bool(envelopes))
-        else:
-            execute_batch(call.connection, steps)
+        yield
     except DBAPIError as error:
         if not is_race(error):
             raise
@@ -77,7 +84,7 @@ def apply(
 
 
 def _sealed(
-    call: Call, environment: EnvironmentRow, plan: Plan, changes: list[PlannedChange]
+    call: UseCaseContext, environment: EnvironmentRow, plan: Plan, changes: list[PlannedChange]
 ) -> dict[str, Envelope]:
     """The envelopes of a write by their key; nothing is removed by one."""
     kept = [change for change in changes if change.kind != REMOVED]
@@ -85,29 +92,12 @@ def _sealed(
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Iterator[BoundStatement]:
-    """Writes rows, but where there is one, which is left to be written with what else there is to do."""
-    if len(versions) > 1:
-        insert_many(call.connection, secret_version, versions)
-    elif versions:
-        yield insertion_of(secret_version, versions[0])
-    if len(updates) > 1:
-        update_many(call.connection, secret, updates, kept=_KEPT)
-    elif updates:
-        yield change_of(secret, updates[0], kept=_KEPT)
-
-
-def _advance(
-    call: Call, environment: EnvironmentRow, growth: int, steps: Sequence[BoundStatement], *, seals: bool
-) -> None:
-    """Takes the next revision, and the steps, unless it is lost: then nothing of them may be kept.
-
-    By the same statement asks whether the key may seal, and counts what grows.
-    """
+def _advance(call: UseCaseContext, environment: EnvironmentRow, growth: int, *, seals: bool) -> None:
+    """Takes the next revision; the same statement asks whether the key may seal, and counts what grows."""
     parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
-    moved = execute_batch_returning(call.connection, [(_ADVANCE[seals, growth > 0], parameters), *steps])
+    moved = _ADVANCE[seals, growth > 0].rows(call.connection, parameters)
     if not moved:
         if seals:
             # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
@@ -118,7 +108,7 @@ def _advance(
 
 
 def _insert_secrets(
-    call: Call, environment: EnvironmentRow, plan: Plan, new: Collection[PlannedChange]
+    call: UseCaseContext, environment: EnvironmentRow, plan: Plan, new: Collection[PlannedChange]
 ) -> dict[str, int]:
     rows = [
         {
@@ -137,7 +127,7 @@ def _insert_secrets(
 
 
 def _version_row(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     plan: Plan,
     change: PlannedChange,
@@ -161,7 +151,7 @@ def _version_row(
 
 
 def _update_row(
-    call: Call, plan: Plan, change: PlannedChange, known: Mapping[str, KeyRow]
+    call: UseCaseContext, plan: Plan, change: PlannedChange, known: Mapping[str, KeyRow]
 ) -> dict[str, object]:
     before = known[change.key]
     return {
@@ -186,6 +176,7 @@ def _described_row(plan: Plan, before: KeyRow) -> dict[str, object]:
     }
 
 
+_INSERT_VERSION = insert(secret_version)
 _NEXT = (
     update(environment)
     .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))

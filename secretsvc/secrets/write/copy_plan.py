@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from secretsvc.kernel.errors import Conflict
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow
-from secretsvc.secrets.queries.contents import EnvironmentContents
+from secretsvc.secrets.queries.comparison import Contents
+from secretsvc.secrets.queries.contents import read_entries
 from secretsvc.secrets.queries.decryption import open_differing
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import Plan
@@ -18,10 +19,10 @@ OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
 
 
 def plan_copy(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     known: Mapping[str, KeyRow],
-    taken: EnvironmentContents,
+    taken: Contents,
     *,
     existing: str = OVERWRITE,
 ) -> Plan:
@@ -31,8 +32,8 @@ def plan_copy(
     itself counts as differing. Raises `Conflict` where something that differs must stay, `PayloadTooLarge`,
     `DecryptFailed`, `UnknownKid`, `Unavailable`.
     """
-    present = undeleted_of(known, taken)
-    left_alone = present.keys() if existing == SKIP else same_versions(environment, present, taken)
+    present = read_entries(call, environment).entries
+    left_alone = present.keys() if existing == SKIP else same_versions(environment, known, taken)
     values, origins = open_differing(call, taken, environment.id, present, left_alone)
     overwritten = sorted(values.keys() & present.keys())
     if existing == REFUSE and overwritten:
@@ -42,31 +43,28 @@ def plan_copy(
     return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
 
 
-def replacing(call: Call, plan: Plan, known: Mapping[str, KeyRow], taken: EnvironmentContents) -> Plan:
+def replacing(call: UseCaseContext, plan: Plan, known: Mapping[str, KeyRow], taken: Contents) -> Plan:
     """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
     if plan.values:
         check_capacity(call, len(taken.entries))
     return replace(plan, removals=known.keys() - taken.entries.keys())
 
 
-def undeleted_of(known: Mapping[str, KeyRow], taken: EnvironmentContents) -> dict[str, KeyRow]:
-    """Those of the keys that the environment has, too."""
-    return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
-
-
-def same_versions(
-    environment: EnvironmentRow, present: Mapping[str, KeyRow], taken: EnvironmentContents
-) -> set[str]:
+def same_versions(environment: EnvironmentRow, known: Mapping[str, KeyRow], taken: Contents) -> set[str]:
     """The keys that are there at the very version: equal, whether or not it can be opened."""
     if taken.id != environment.id:
         return set()
-    return {key for key, one in present.items() if one.version == taken.entries[key].version}
+    return {
+        key
+        for key, one in taken.entries.items()
+        if key in known and not known[key].deleted and known[key].version == one.version
+    }
 
 
 def descriptions_of(
     environment: EnvironmentRow,
     known: Mapping[str, KeyRow],
-    taken: EnvironmentContents,
+    taken: Contents,
     written: Collection[str],
 ) -> dict[str, str | None]:
     """The descriptions that go along with what is written.

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import REMOVED, Plan, PlannedChange, description_after
 from secretsvc.secrets.write.sealing import DIGESTS
@@ -19,7 +19,7 @@ from secretsvc.secrets.write.sealing import DIGESTS
 DIGEST_BYTES = 16
 
 
-def digest_of(key: bytes, environment_id: UUID, name: str, description: str | None) -> str | None:
+def description_digest(key: bytes, environment_id: UUID, name: str, description: str | None) -> str | None:
     """The digest of the description of one key of an environment, in hexadecimal; None of none."""
     if description is None:
         return None
@@ -29,7 +29,7 @@ def digest_of(key: bytes, environment_id: UUID, name: str, description: str | No
 
 
 def description_changes(
-    call: Call,
+    call: UseCaseContext,
     environment_id: UUID,
     plan: Plan,
     known: Mapping[str, KeyRow],
@@ -49,10 +49,12 @@ def description_changes(
     return {"descriptions": _digests(call, environment_id, given)} if given else {}
 
 
-def _digests(call: Call, environment_id: UUID, given: Mapping[str, str | None]) -> dict[str, object]:
+def _digests(
+    call: UseCaseContext, environment_id: UUID, given: Mapping[str, str | None]
+) -> dict[str, object]:
     if not any(description is not None for description in given.values()):
         return {"kid": None, "digests": dict(sorted(given.items()))}
     kid = call.ring.active_kid
     key = call.ring.subkey(DIGESTS, kid=kid)
-    digests = {name: digest_of(key, environment_id, name, given[name]) for name in sorted(given)}
+    digests = {name: description_digest(key, environment_id, name, given[name]) for name in sorted(given)}
     return {"kid": kid, "digests": digests}

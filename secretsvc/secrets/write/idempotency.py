@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, tuple_
 
 from secretsvc.kernel.errors import Conflict, UnknownKid
-from secretsvc.kernel.use_case import Call, IdempotencyKey
+from secretsvc.kernel.use_case import IdempotencyKey, UseCaseContext
 from secretsvc.secrets.models import idempotent_write as kept
 from secretsvc.secrets.queries.plan import PlannedChange
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
@@ -25,7 +25,9 @@ OTHER_INPUT = "This Idempotency-Key was used for other input."
 UNCERTAIN = "Whether this Idempotency-Key was used for other input cannot be told: its master key is gone."
 
 
-def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, list[PlannedChange]] | None:
+def first_success(
+    call: UseCaseContext, environment_id: UUID, action: str
+) -> tuple[int, list[PlannedChange]] | None:
     """The revision and the changes of the write that was asked for before; None for the first.
 
     Raises `Conflict` where the same key came with other input, or nobody can tell.
@@ -46,7 +48,7 @@ def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, l
     return row.rev, changes[row.rev]
 
 
-def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, made: bool) -> None:
+def keep_success(call: UseCaseContext, environment_id: UUID, action: str, rev: int, *, made: bool) -> None:
     """Keeps what the answer is to whoever asks again; `made` says whether the revision is the write's own."""
     once = call.once
     if once is None:
@@ -68,7 +70,9 @@ def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, mad
     connection.execute(insert(kept).values(row))
 
 
-def _is_it(call: Call, environment_id: UUID, action: str, once: IdempotencyKey) -> ColumnElement[bool]:
+def _is_it(
+    call: UseCaseContext, environment_id: UUID, action: str, once: IdempotencyKey
+) -> ColumnElement[bool]:
     return and_(
         kept.c.environment_id == environment_id,
         kept.c.identity_id == call.actor.identity_id,
@@ -98,7 +102,7 @@ def sweep(connection: Connection, now: int, most: int) -> int:
     return len(found)
 
 
-def _digest(call: Call, once: IdempotencyKey, kid: str) -> bytes:
+def _digest(call: UseCaseContext, once: IdempotencyKey, kid: str) -> bytes:
     try:
         key = call.ring.subkey(b"idempotency", kid=kid)
     except UnknownKid:

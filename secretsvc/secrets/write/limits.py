@@ -7,14 +7,14 @@ from itertools import chain
 from uuid import UUID
 
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, refuse
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.queries.key_rows import count_undeleted
 from secretsvc.secrets.queries.plan import PlannedChange, growth_of
 
 TOO_MUCH_WRITTEN = "You wrote too many bytes of values to this environment."
 
 
-def check_values(call: Call, values: Mapping[str, str]) -> None:
+def check_values(call: UseCaseContext, values: Mapping[str, str]) -> None:
     """Refuses what no environment may hold. Raises `PayloadTooLarge`."""
     limit = call.settings.secret_max_bytes
     for key, value in values.items():
@@ -37,7 +37,7 @@ def check_edits(
     refuse(chain(of_both, (Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray)))
 
 
-def check_growth(call: Call, environment_id: UUID, changes: Iterable[PlannedChange]) -> None:
+def check_growth(call: UseCaseContext, environment_id: UUID, changes: Iterable[PlannedChange]) -> None:
     """Refuses more secrets than the environment has room for; one statement, where there would be more.
 
     It is for what writes nothing: a write asks in the statement that takes its revision.
@@ -48,7 +48,9 @@ def check_growth(call: Call, environment_id: UUID, changes: Iterable[PlannedChan
         check_capacity(call, count_undeleted(call, environment_id) + growth)
 
 
-def check_volume(call: Call, environment_id: UUID, values: Mapping[str, str], *, dry_run: bool) -> None:
+def check_volume(
+    call: UseCaseContext, environment_id: UUID, values: Mapping[str, str], *, dry_run: bool
+) -> None:
     """Counts the bytes of values against `WRITE_LIMIT` (contract 17.2); a dry run counts nothing.
 
     To be called under the lock of the environment: its writes take turns, so no two of them can exceed the
@@ -68,7 +70,7 @@ def check_volume(call: Call, environment_id: UUID, values: Mapping[str, str], *,
         call.count(limit, size, names, setting="WRITE_LIMIT", message=TOO_MUCH_WRITTEN)
 
 
-def check_capacity(call: Call, count: int) -> None:
+def check_capacity(call: UseCaseContext, count: int) -> None:
     """Refuses more secrets than an environment may hold. Raises `PayloadTooLarge`."""
     limit = call.settings.env_max_secrets
     if count > limit:

@@ -1,6 +1,16 @@
 """The one way to an envelope, and its guard: only a master key that is in use here may seal (decision 0025).
 
-A process with a key that this database does not know would write what nobody else can open.
+A process with a key that this database does not know would write what nobody else can open. So the database
+keeps a table of adopted master keys, and `active_key` says of the ring's active key:
+
+    the table has the key, not retired                    ADOPTED   it seals
+    the table has the key, retired                        RETIRED   refused
+    the table is empty, no other key has an envelope      UNKNOWN   it is adopted (`FIRST`), and seals
+    the table has the ring's other key, not retired       UNKNOWN   it is adopted (`ROTATION`), and seals
+    else                                                  UNKNOWN   refused
+
+`ensure_key_may_seal` acts on it before values are sealed, `may_seal` only asks, for readiness. `MAY_SEAL` is
+the condition of the statement that writes envelopes, because another process can retire the key at any time.
 """
 
 from __future__ import annotations
@@ -14,13 +24,13 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, insert, or_, select
 
-from secretsvc.audit.rules.records import write as write_record
+from secretsvc.audit.rules.records import write_record as write_record
 from secretsvc.db.statements import in_parameter, insert_or_ignore
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.crypto import Envelope, KeyAdoption, KeyRing, KeyStatus
 from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownKid
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.secrets.models import digest_key, master_key, secret_version
 
 log = logging.getLogger(__name__)
@@ -44,11 +54,24 @@ class Plain(NamedTuple):
         return f"Plain({self.key!r}, {self.version})"
 
 
-def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
-    """The values under the active key, each with its AAD; where it may be, the key is adopted for it.
+class ActiveKey(NamedTuple):
+    """What the database knows of a ring's active key, and the newest kid that was adopted there.
 
-    What is written with them must hold `MAY_SEAL` in one of its statements, because another process may
-    retire the key at any time. Raises `ServerMisconfigured` for a key that may not seal.
+    `adopted_by` is how sealing adopts an unknown key, None where it does not; the key would then get
+    `next_number`.
+    """
+
+    status: KeyStatus
+    newest: str | None
+    next_number: int
+    adopted_by: str | None = None
+
+
+def seal(call: UseCaseContext, values: Sequence[Plain]) -> list[Envelope]:
+    """The values under the active key, each with its AAD.
+
+    A statement that is written with them must have the condition `MAY_SEAL`. Raises `ServerMisconfigured` for
+    a key that may not seal.
     """
     ring = call.ring
     if values:
@@ -64,7 +87,7 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
 def seal_own(ring: KeyRing, purpose: str, secret: bytes) -> Envelope:
     """A secret of the service's own under the active key; each purpose has one.
 
-    Whether the key may is for the statement to hold that writes it, as above, or for `admit`.
+    The statement that writes it has the condition `MAY_SEAL`, or `ensure_key_may_seal` was called before.
     """
     return ring.within(UUID(int=0), purpose).seal(secret, "", 0)
 
@@ -74,29 +97,72 @@ def open_own(ring: KeyRing, purpose: str, envelope: bytes, kid: str) -> bytes:
     return ring.within(UUID(int=0), purpose).open(envelope, kid, "", 0)
 
 
-def invalidate_key_status(call: Call) -> None:
-    """Has the next who seals ask the database again whether the active key may."""
+def invalidate_key_status(call: UseCaseContext) -> None:
+    """Forget the status of the active key, so that the next use of it asks the database."""
     call.ring.keep(None)
 
 
-def known_keys(connection: Connection) -> dict[str, FoundRow]:
+def _known_keys(connection: Connection) -> dict[str, FoundRow]:
     """The adopted keys by their kid, the newest last: `place`, and `retired_at`, None for one that seals."""
     return {row.kid: row for row in connection.execute(_KNOWN).all()}
 
 
-def may_seal(connection: Connection, ring: KeyRing) -> bool:
-    """Whether the ring's active key is in use, or would be by its first envelope; it adopts nothing."""
-    known = known_keys(connection)
+def active_key(connection: Connection, ring: KeyRing) -> ActiveKey:
+    """What the database knows of the ring's active key, and how sealing adopts it; changes nothing."""
+    known = _known_keys(connection)
+    newest = next(reversed(known), None)
+    next_number = known[newest].place + 1 if newest is not None else 1
     own = known.get(ring.active_kid)
     if own is not None:
-        return own.retired_at is None
-    return _way_in(connection, ring, known) is not None
+        status = KeyStatus.ADOPTED if own.retired_at is None else KeyStatus.RETIRED
+        return ActiveKey(status, newest, next_number)
+    if not known:
+        # Envelopes without an adopted key are those of processes from before there was this guard.
+        others = connection.execute(_SEALED_BY_OTHERS, {"active_kid": ring.active_kid}).scalar_one()
+        return ActiveKey(KeyStatus.UNKNOWN, newest, next_number, None if others else FIRST)
+    is_rotation = any(known[kid].retired_at is None for kid in ring.kids if kid in known)
+    return ActiveKey(KeyStatus.UNKNOWN, newest, next_number, ROTATION if is_rotation else None)
 
 
-def adopt_key(call: Call, kid: str, number: int, way: str) -> bool:
-    """Adopts a key that was not known; False where another was quicker.
+def may_seal(connection: Connection, ring: KeyRing) -> bool:
+    """Whether the ring's active key is adopted, or would be by its first envelope."""
+    key = active_key(connection, ring)
+    return key.status is KeyStatus.ADOPTED or key.adopted_by is not None
 
-    The record is by the system, whoever's request it was (contract 3.11).
+
+def ensure_key_may_seal(call: UseCaseContext) -> None:
+    """Adopts the active key where that is due. Raises `ServerMisconfigured` for a key that may not seal.
+
+    A good status is remembered, a bad one is asked for each time, so that it can be mended.
+    """
+    ring = call.ring
+    if ring.verdict is not None and ring.verdict.is_good:
+        return
+    key = active_key(call.connection, ring)
+    while key.adopted_by is not None:
+        if adopt_key(call, ring.active_kid, key.next_number, key.adopted_by):
+            # Not remembered: this transaction may yet be undone.
+            ring.keep(None)
+            return
+        # Another transaction took the number, and has ended: what it adopted decides.
+        key = active_key(call.connection, ring)
+    is_new = ring.keep(KeyAdoption(key.status, key.newest))
+    if key.status is KeyStatus.ADOPTED:
+        return
+    if is_new:
+        log.error(
+            "MASTER_KEY has kid %s, which is %s: it seals nothing; the newest adopted master key is %s",
+            ring.active_kid,
+            key.status,
+            key.newest or "none",
+        )
+    raise ServerMisconfigured()
+
+
+def adopt_key(call: UseCaseContext, kid: str, number: int, way: str) -> bool:
+    """Adopts an unknown key; False where another transaction took its number. `way` is for the record.
+
+    The record is by the system, whatever the request (contract 3.11).
     """
     row = {"kid": kid, "place": number, "adopted_at": call.now, "retired_at": None}
     if not insert_or_ignore(call.connection, master_key, row):
@@ -143,56 +209,6 @@ def _keep_digest_keys(connection: Connection, ring: KeyRing) -> None:
         envelope = seal_own(ring, f"{DIGEST_KEY}/{kid}", found).blob
         row = {"kid": kid, "held_by": ring.active_kid, "envelope": envelope}
         connection.execute(insert(digest_key), row)
-
-
-def ensure_key_may_seal(call: Call) -> None:
-    """Adopts the active key where it may be, and refuses one that may not seal: `ServerMisconfigured`.
-
-    A bad verdict is asked for each time, so that it can be mended.
-    """
-    ring = call.ring
-    if ring.verdict is not None and ring.verdict.is_good:
-        return
-    verdict = _judge(call, ring)
-    if verdict is None or verdict.is_good:
-        ring.keep(verdict)
-        return
-    if ring.keep(verdict):
-        log.error(
-            "MASTER_KEY has kid %s, which is %s: it seals nothing; the newest adopted master key is %s",
-            ring.active_kid,
-            verdict.standing,
-            verdict.newest or "none",
-        )
-    raise ServerMisconfigured()
-
-
-def _judge(call: Call, ring: KeyRing) -> KeyAdoption | None:
-    """The database's verdict; None for a key that is adopted here, which may yet be undone."""
-    while True:
-        known = known_keys(call.connection)
-        newest = next(reversed(known), None)
-        own = known.get(ring.active_kid)
-        if own is not None:
-            standing = KeyStatus.ADOPTED if own.retired_at is None else KeyStatus.RETIRED
-            return KeyAdoption(standing, newest)
-        way = _way_in(call.connection, ring, known)
-        if way is None:
-            return KeyAdoption(KeyStatus.UNKNOWN, newest)
-        number = known[newest].place + 1 if newest is not None else 1
-        if adopt_key(call, ring.active_kid, number, way):
-            return None
-        # Another transaction took the number, and has ended: what it adopted decides.
-
-
-def _way_in(connection: Connection, ring: KeyRing, known: dict[str, FoundRow]) -> str | None:
-    """How an unknown active key comes into use by sealing, None if it does not."""
-    if not known:
-        # Envelopes without an adopted key are those of processes from before there was this guard.
-        others = connection.execute(_SEALED_BY_OTHERS, {"active_kid": ring.active_kid}).scalar_one()
-        return None if others else FIRST
-    beside = (known[kid] for kid in ring.kids if kid in known)
-    return ROTATION if any(one.retired_at is None for one in beside) else None
 
 
 _KNOWN = select(master_key.c.kid, master_key.c.place, master_key.c.retired_at).order_by(master_key.c.place)

@@ -5,29 +5,29 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 from uuid import UUID
 
-from secretsvc.audit.rules.records import record, record_keys
-from secretsvc.db.statement_batch import BoundStatement, collect_statements
+from secretsvc.audit.rules.records import keys_statement, record_statement
+from secretsvc.db.statement_batch import BoundStatement, execute_batch
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import Count
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.projects.rules import EnvironmentRow, find_environment, lock_environment
 from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.origins import recorded_origins
 from secretsvc.secrets.queries.plan import (
     Plan,
     PlannedChange,
-    changes_of,
     described_alone,
+    planned_changes,
 )
-from secretsvc.secrets.queries.revisions import record_revision, require_reason
-from secretsvc.secrets.write.apply_plan import LostRace, apply
+from secretsvc.secrets.queries.revisions import require_reason, revision_statement
+from secretsvc.secrets.write.apply_plan import LostRace, apply_plan, lost_races
 from secretsvc.secrets.write.description_digests import description_changes
 from secretsvc.secrets.write.idempotency import first_success, keep_success
 from secretsvc.secrets.write.limits import check_growth, check_volume
@@ -94,7 +94,7 @@ class WriteOptions(TypedDict, total=False):
 
 
 def write(
-    call: Call,
+    call: UseCaseContext,
     at: ScopePath,
     planner: Planner,
     *,
@@ -113,7 +113,6 @@ def write(
     no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `RateLimited`, `VersionConflict`,
     `Conflict` for an idempotency key of other input, and `ValidationFailed` where a reason is due.
     """
-    call.read_only = call.read_only or dry_run
 
     def attempt() -> WriteOutcome:
         environment = find_environment(call, at) if dry_run else lock_environment(call, at)
@@ -131,7 +130,7 @@ def write(
 
 
 def _carry_out(
-    call: Call,
+    call: UseCaseContext,
     environment: EnvironmentRow,
     plan: Plan,
     known: Mapping[str, KeyRow],
@@ -140,7 +139,7 @@ def _carry_out(
     *,
     dry_run: bool,
 ) -> WriteOutcome:
-    changes = changes_of(plan, known)
+    changes = planned_changes(plan, known)
     described = described_alone(plan, known, changes)
     check_volume(call, environment.id, plan.values, dry_run=dry_run)
     if dry_run or not (changes or described):
@@ -148,21 +147,22 @@ def _carry_out(
         return _written(environment.rev, changes, described, plan)
     written = _written(environment.rev + 1, changes, described, plan)
 
-    def tell() -> Sequence[BoundStatement]:
+    with lost_races():
+        statements = apply_plan(call, environment, plan, changes, described, known)
+        # After sealing, which may leave a record of its own.
         record_id = new_id()
         also = {
             **plan.detail,
             **description_changes(call, environment.id, plan, known, changes, described),
             **recorded_origins(plan.origins),
         }
-        with collect_statements(call.connection) as steps:
-            record_revision(
+        statements.append(
+            revision_statement(
                 call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
             )
-            _record(call, environment, action, reason, written, also, record_id)
-        return steps
-
-    apply(call, environment, plan, changes, described, known, tell)
+        )
+        statements += _records(call, environment, action, reason, written, also, record_id)
+        execute_batch(call.connection, statements)
     return written
 
 
@@ -175,7 +175,7 @@ def _judge(
         raise PreconditionFailed()
 
 
-def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOutcome:
+def _with_second_try(call: UseCaseContext, attempt: Callable[[], WriteOutcome]) -> WriteOutcome:
     try:
         return attempt()
     except LostRace:
@@ -188,21 +188,21 @@ def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOu
         raise VersionConflict() from None
 
 
-def _record(
-    call: Call,
+def _records(
+    call: UseCaseContext,
     environment: EnvironmentRow,
     action: str,
     reason: str | None,
     written: WriteOutcome,
     also: Mapping[str, object],
     record_id: UUID,
-) -> None:
+) -> Iterator[BoundStatement]:
     detail: dict[str, object] = {"rev": written.rev, "changes": written.changes}
     if written.described:
         # Before all else: migration 0004 looks for it there.
         detail["described"] = written.described
-        record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
-    record(
+        yield keys_statement(call, environment.id, record_id, dict.fromkeys(written.described))
+    yield record_statement(
         call,
         action,
         project_id=environment.project_id,

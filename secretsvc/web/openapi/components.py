@@ -1,4 +1,4 @@
-"""What operations of the description have in common: parameters, headers, errors, security schemes."""
+"""Components that operations share: parameters, headers, error responses, security schemes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from secretsvc.web.error_codes import ErrorCode
 from secretsvc.web.headers import REQUEST_ID_HEADER
 from secretsvc.web.schema import example_of
 from secretsvc.web.tree import Node
-from secretsvc.web.types import JsonSchema, NamedSchema, described
+from secretsvc.web.types import JsonSchema, NamedSchema, json_schema_of
 
-MEANINGS = {
+ERROR_DESCRIPTIONS = {
     400: "Malformed, or a precondition that this API cannot express",
     401: "No valid access assertion",
     403: "Visible, but no grant covers it; or asked from another site",
@@ -33,7 +33,10 @@ SECURITY: list[dict[str, list[str]]] = [{"bearerToken": []}, {"assertionHeader":
 
 
 def security_schemes(settings: Settings) -> JsonSchema:
-    """Those of `SECURITY`, under the deployment's names. Raises `ServerMisconfigured` for malformed ones."""
+    """The schemes of `SECURITY`, with the deployment's header and cookie.
+
+    Raises `ServerMisconfigured` where one of their names is malformed.
+    """
     return {
         "bearerToken": {
             "type": "http",
@@ -56,42 +59,42 @@ def security_schemes(settings: Settings) -> JsonSchema:
 
 
 def path_parameter(node: type[Node]) -> JsonSchema:
-    """The name in a path that a node class is addressed by."""
+    """The path parameter of a node class."""
     return {
         "name": node.parameter,
         "in": "path",
         "required": True,
-        "schema": described(node.grammar_type),
+        "schema": json_schema_of(node.grammar_type),
         "example": example_of(node.grammar_type),
     }
 
 
-def error_responses(known: Mapping[str, ErrorCode]) -> dict[str, JsonSchema]:
-    """One for each status that an error has, by its name."""
-    statuses = sorted({status for status, _ in known.values()})
-    return {str(status): _error(status, known) for status in statuses}
+def error_responses(error_codes: Mapping[str, ErrorCode]) -> dict[str, JsonSchema]:
+    """The response of each error status, by the status."""
+    statuses = sorted({status for status, _ in error_codes.values()})
+    return {str(status): _error_response(status, error_codes) for status in statuses}
 
 
-def _error(status: int, known: Mapping[str, ErrorCode]) -> JsonSchema:
-    codes = [code for code, mapped in known.items() if mapped.status == status]
+def _error_response(status: int, error_codes: Mapping[str, ErrorCode]) -> JsonSchema:
+    codes = [code for code, error in error_codes.items() if error.status == status]
     headers: JsonSchema = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     if status in (429, 503):
         # Of the codes of 503 only UNAVAILABLE knows when.
         headers["Retry-After"] = {"required": status == 429, "schema": {"type": "integer", "minimum": 1}}
-    meaning = MEANINGS.get(status, responses.get(status, "A failure of its own kind"))
+    description = ERROR_DESCRIPTIONS.get(status, responses.get(status, "A failure of its own kind"))
     return {
-        "description": f"{meaning}: {', '.join(f'`{code}`' for code in codes)}",
+        "description": f"{description}: {', '.join(f'`{code}`' for code in codes)}",
         "headers": headers,
-        "content": {"application/json": {"schema": error_schema(known)}},
+        "content": {"application/json": {"schema": error_schema(error_codes)}},
     }
 
 
-def error_schema(known: Mapping[str, ErrorCode]) -> NamedSchema:
-    """The envelope of every error (specification, "Errors")."""
-    found = {
+def error_schema(error_codes: Mapping[str, ErrorCode]) -> NamedSchema:
+    """The body of every error response (specification, "Errors")."""
+    schema = {
         "type": "object",
         "properties": {
-            "code": {"type": "string", "enum": list(known)},
+            "code": {"type": "string", "enum": list(error_codes)},
             "message": {"type": "string"},
             "request_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
             "hint": {"type": "string"},
@@ -99,7 +102,7 @@ def error_schema(known: Mapping[str, ErrorCode]) -> NamedSchema:
         },
         "required": ["code", "message", "request_id"],
     }
-    return NamedSchema("Error", found)
+    return NamedSchema("Error", schema)
 
 
 ISSUE = NamedSchema(

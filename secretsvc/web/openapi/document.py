@@ -1,4 +1,4 @@
-"""The API's description, OpenAPI 3.1, read off the tree and the views: there is no list beside them."""
+"""The OpenAPI 3.1 document of the API, made from the tree and the declarations of its views."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from secretsvc.web.openapi.components import (
 )
 from secretsvc.web.openapi.references import Glossary, extract_references, with_description, without_bounds
 from secretsvc.web.request import ServiceRegistry
-from secretsvc.web.response_schemas import answer_schema
-from secretsvc.web.schema import Body, description_of, example_of, field_schema
+from secretsvc.web.response_schemas import response_schema
+from secretsvc.web.schema import Body, example_of, field_schema, own_description
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
-from secretsvc.web.types import JsonSchema, described
+from secretsvc.web.types import JsonSchema, json_schema_of
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
 
 JSON = "application/json"
-EVERYWHERE = (400, 422, 500)
-AUTHENTICATED = (401, 403, 404, 413, 429, 503)
+COMMON_ERRORS = (400, 422, 500)
+AUTHENTICATED_ERRORS = (401, 403, 404, 413, 429, 503)
 
-ABOUT = (
+DESCRIPTION = (
     "Secrets by project and environment: versioned, sealed, audited. Times are epoch milliseconds."
     " Every answer bears an `X-Request-Id`."
 )
@@ -97,18 +97,18 @@ def node_paths(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[N
 
 
 def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> JsonSchema:
-    """The whole description. Raises `ServerMisconfigured` where the assertion's names are malformed."""
+    """The whole document. Raises `ServerMisconfigured` where a name of a security scheme is malformed."""
     found = endpoints(registry)
-    schemas: dict[str, JsonSchema] = {}
     paths: dict[str, JsonSchema] = defaultdict(dict)
     for endpoint in found:
         paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint, glossary)
-    operations = [one for methods in paths.values() for one in methods.values()]
+    operations = [operation for methods in paths.values() for operation in methods.values()]
     parameters = _share_parameters(operations)
-    codes = registry.error_codes
-    answered = {status for one in operations for status in one["responses"]}
-    responses = {status: one for status, one in error_responses(codes).items() if status in answered}
-    whole = extract_references(
+    statuses = {status for operation in operations for status in operation["responses"]}
+    errors = error_responses(registry.error_codes)
+    responses = {status: response for status, response in errors.items() if status in statuses}
+    schemas: dict[str, JsonSchema] = {}
+    extracted = extract_references(
         {"paths": paths, "parameters": parameters, "responses": responses}, schemas, glossary
     )
     return {
@@ -116,48 +116,50 @@ def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> Jso
         "info": {
             "title": "secretsvc",
             "version": version,
-            "description": ABOUT,
+            "description": DESCRIPTION,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": MOUNTS[API].rstrip("/")}],
         "security": SECURITY,
         "tags": [{"name": name} for name in sorted({endpoint.package for endpoint in found})],
-        "paths": whole["paths"],
+        "paths": extracted["paths"],
         "components": {
             "schemas": dict(sorted(schemas.items())),
-            "parameters": whole["parameters"],
+            "parameters": extracted["parameters"],
             "headers": HEADERS,
-            "responses": whole["responses"],
+            "responses": extracted["responses"],
             "securitySchemes": security_schemes(registry.service_settings),
         },
     }
 
 
 def _share_parameters(operations: list[JsonSchema]) -> dict[str, JsonSchema]:
-    """Those that more than one operation has, by their names; the operations get references to them."""
-    every = [one for operation in operations for one in operation.get("parameters", ())]
+    """Return the parameters that several operations have, by name; put references in their place."""
+    parameters = [parameter for operation in operations for parameter in operation.get("parameters", ())]
+    # Schemas and parameters share one namespace in clients: `project` is no `Project`.
     shared: dict[str, JsonSchema] = {}
-    for parameter in every:
-        # Schemas and parameters share one namespace in clients: `project` is no `Project`.
-        name = f"{parameter['in']}.{parameter['name']}"
-        if every.count(parameter) > 1:
-            shared.setdefault(name, parameter)
-    names = {name: {"$ref": f"#/components/parameters/{name}"} for name in shared}
+    for parameter in parameters:
+        if parameters.count(parameter) > 1:
+            shared.setdefault(_parameter_name(parameter), parameter)
     for operation in operations:
         for index, parameter in enumerate(operation.get("parameters", ())):
-            name = f"{parameter['in']}.{parameter['name']}"
+            name = _parameter_name(parameter)
             if shared.get(name) == parameter:
-                operation["parameters"][index] = names[name]
+                operation["parameters"][index] = {"$ref": f"#/components/parameters/{name}"}
     return shared
 
 
-def check_described(registry: ServiceRegistry) -> None:
-    """Describes every operation once. Raises `ConfigurationError` for one of which that cannot be done."""
-    known = {status for status, _ in registry.error_codes.values()}
-    schemas: dict[str, JsonSchema] = {}
+def _parameter_name(parameter: JsonSchema) -> str:
+    return f"{parameter['in']}.{parameter['name']}"
+
+
+def check_operations(registry: ServiceRegistry) -> None:
+    """Describe every operation once. Raises `ConfigurationError` for the first that cannot be described."""
+    statuses = {status for status, _ in registry.error_codes.values()}
+    components: dict[str, JsonSchema] = {}
     for endpoint in endpoints(registry):
         operation = endpoint.operation
-        unknown = {*operation.errors} - known
+        unknown = {*operation.errors} - statuses
         if unknown:
             raise ConfigurationError(
                 f"operation {operation.operation_id} names the status {min(unknown)}, which no error has:"
@@ -168,7 +170,7 @@ def check_described(registry: ServiceRegistry) -> None:
                 f"operation {operation.operation_id} has a query of fields that are not known: derive it from"
                 " secretsvc.web.schema.Body"
             )
-        extract_references(_operation(endpoint, {}), schemas, {})
+        extract_references(_operation(endpoint, {}), components, {})
 
 
 def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
@@ -182,20 +184,20 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
     }
     parameters = [path_parameter(node) for node in endpoint.parameters]
     parameters += [_query_parameter(node) for node in operation.query.children]
-    asked = type(operation.query).__name__
+    query = type(operation.query).__name__
     parameters = [
-        with_description(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters
+        with_description(one, glossary, f"{query}.{one['name']}", one["name"]) for one in parameters
     ]
     if operation.if_match:
         parameters.append(IF_MATCH)
     if operation.etag:
         parameters.append(IF_NONE_MATCH)
     if operation.idempotent:
-        parameters.append(idempotency.DESCRIBED)
+        parameters.append(idempotency.PARAMETER)
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:
-        content = {"schema": described(operation.body), "example": example_of(operation.body)}
+        content = {"schema": json_schema_of(operation.body), "example": example_of(operation.body)}
         found["requestBody"] = {"required": True, "content": {JSON: content}}
     if operation.role is PUBLIC:
         found["security"] = []
@@ -212,24 +214,23 @@ def _requirement(endpoint: Endpoint) -> str:
 
 
 def _query_parameter(node: SchemaNode) -> JsonSchema:
-    found = {"name": node.name, "in": "query", "schema": field_schema(node)} | description_of(node)
+    found = {"name": node.name, "in": "query", "schema": field_schema(node)} | own_description(node)
     return found | {"required": True} if node.required else found
 
 
 def _responses(operation: Operation) -> JsonSchema:
-    statuses = {*EVERYWHERE, *operation.errors}
+    errors = {*COMMON_ERRORS, *operation.errors}
     if operation.role is not PUBLIC:
-        statuses |= {*AUTHENTICATED}
-    found = {str(operation.status): _success(operation)}
+        errors |= {*AUTHENTICATED_ERRORS}
+    responses = {str(operation.status): _success_response(operation)}
     if operation.etag:
-        found["304"] = _headed({"description": "The client knows the revision"}, operation)
-    for status in sorted(statuses):
-        found[str(status)] = {"$ref": f"#/components/responses/{status}"}
-    return found
+        responses["304"] = _with_headers({"description": "The client knows the revision"}, operation)
+    references = {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(errors)}
+    return responses | references
 
 
-def _headed(response: JsonSchema, operation: Operation) -> JsonSchema:
-    """A response with the headers that a client has a use for when nothing went wrong."""
+def _with_headers(response: JsonSchema, operation: Operation) -> JsonSchema:
+    """Add the headers that a client needs of a response that is no error."""
     headers: JsonSchema = {}
     if operation.status == 201 and operation.location_header:
         headers["Location"] = {"$ref": "#/components/headers/Location"}
@@ -238,19 +239,21 @@ def _headed(response: JsonSchema, operation: Operation) -> JsonSchema:
     return response | {"headers": headers} if headers else response
 
 
-def _success(operation: Operation) -> JsonSchema:
-    found = _headed({"description": HTTPStatus(operation.status).phrase}, operation)
+def _success_response(operation: Operation) -> JsonSchema:
+    response = _with_headers({"description": HTTPStatus(operation.status).phrase}, operation)
     if operation.response is not None:
-        # Generators that take but one type take the first.
+        # Generators that support one type take the first.
         media = sorted(operation.media, key=lambda one: one != JSON)
-        answer = without_bounds(answer_schema(operation.response))
-        found["content"] = {one: {"schema": answer if one == JSON else {"type": "string"}} for one in media}
+        schema = without_bounds(response_schema(operation.response))
+        response["content"] = {
+            one: {"schema": schema if one == JSON else {"type": "string"}} for one in media
+        }
     if operation.links:
-        found["links"] = {
+        response["links"] = {
             name: {
                 "operationId": name,
                 "parameters": {parameter: f"$response.body#/{field}" for parameter, field in fields.items()},
             }
             for name, fields in operation.links.items()
         }
-    return found
+    return response

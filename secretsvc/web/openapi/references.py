@@ -1,4 +1,4 @@
-"""Schemas with names stand in the description once, with a sentence for each of their fields."""
+"""Components: named schemas stand in the document once, each of their fields with a description."""
 
 from __future__ import annotations
 
@@ -9,63 +9,65 @@ from pyramid.exceptions import ConfigurationError
 
 from secretsvc.web.types import SCHEMAS, JsonSchema, NamedSchema
 
-#: What the fields and parameters of the API mean, by their names; `Schema.field` goes before `field`.
+#: Descriptions of the fields and parameters of the API, by name; `Schema.field` goes before `field`.
 Glossary = Mapping[str, str]
 BOUNDS = {"pattern", "minLength", "maxLength", "minimum", "maximum", "propertyNames"}
 
 
-def extract_references(value: Any, found: dict[str, JsonSchema], glossary: Glossary) -> Any:
-    """The value with references for the named schemas in it, which are put into `found` by their names.
+def extract_references(part: Any, components: dict[str, JsonSchema], glossary: Glossary) -> Any:
+    """Return a part of the document with references in place of named schemas; add those to `components`.
 
     Raises `ConfigurationError` for two of one name that are not the same.
     """
-    if isinstance(value, NamedSchema):
-        whole = {name: extract_references(member, found, glossary) for name, member in value.items()}
-        if "properties" in whole:
-            fields = whole["properties"].items()
-            whole["properties"] = {
-                name: with_description(
-                    part, glossary, f"{value.name}.{name}", *_unless_told(name, part, found)
-                )
-                for name, part in fields
-            }
-        elif value.name in glossary:
-            whole["description"] = glossary[value.name]
-        if found.setdefault(value.name, whole) != whole:
-            raise ConfigurationError(
-                f"two schemas are called {value.name} and differ: give one of their classes another name"
-            )
-        return {"$ref": value.reference} | value.beside
-    if isinstance(value, dict):
-        return {name: extract_references(member, found, glossary) for name, member in value.items()}
-    return [extract_references(item, found, glossary) for item in value] if isinstance(value, list) else value
+    if isinstance(part, list):
+        return [extract_references(item, components, glossary) for item in part]
+    if not isinstance(part, dict):
+        return part
+    extracted = {name: extract_references(member, components, glossary) for name, member in part.items()}
+    if not isinstance(part, NamedSchema):
+        return extracted
+    component = _with_descriptions(part.name, extracted, components, glossary)
+    if components.setdefault(part.name, component) != component:
+        raise ConfigurationError(
+            f"two schemas are called {part.name} and differ: give one of their classes another name"
+        )
+    return {"$ref": part.reference} | part.keywords
 
 
-def without_bounds(answer: Any) -> Any:
-    """What an answer's schema promises as long as v1 is served (docs/api-stability.md).
+def _with_descriptions(
+    name: str, schema: JsonSchema, components: Mapping[str, JsonSchema], glossary: Glossary
+) -> JsonSchema:
+    """Describe each field of a component; one without fields is described itself."""
+    if "properties" not in schema:
+        return schema | {"description": glossary[name]} if name in glossary else schema
+    properties = {}
+    for field, part in schema["properties"].items():
+        referred = components.get(part.get("$ref", "").removeprefix(SCHEMAS), {})
+        # A described component needs no general description where a field refers to it.
+        entries = [f"{name}.{field}"] if "description" in referred else [f"{name}.{field}", field]
+        properties[field] = with_description(part, glossary, *entries)
+    return schema | {"properties": properties}
 
-    No bounds: a later release may widen them, and a client that holds answers to them would refuse those.
+
+def without_bounds(schema: Any) -> Any:
+    """Return a response's schema without bounds (docs/api-stability.md).
+
+    A later release may widen a bound, and a client that checks responses against it would refuse those.
     """
-    if isinstance(answer, list):
-        return [without_bounds(part) for part in answer]
-    if not isinstance(answer, dict):
-        return answer
-    if isinstance(answer, NamedSchema) and "properties" not in answer:
+    if isinstance(schema, list):
+        return [without_bounds(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(schema, NamedSchema) and "properties" not in schema:
         # A common grammar, which does not change.
-        return answer
-    found = {name: without_bounds(part) for name, part in answer.items() if name not in BOUNDS}
-    if "properties" in answer:
-        found["properties"] = {name: without_bounds(part) for name, part in answer["properties"].items()}
-    return NamedSchema(answer.name, found, answer.beside) if isinstance(answer, NamedSchema) else found
+        return schema
+    found = {name: without_bounds(part) for name, part in schema.items() if name not in BOUNDS}
+    if "properties" in schema:
+        found["properties"] = {name: without_bounds(part) for name, part in schema["properties"].items()}
+    return NamedSchema(schema.name, found, schema.keywords) if isinstance(schema, NamedSchema) else found
 
 
-def _unless_told(field: str, part: JsonSchema, found: Mapping[str, JsonSchema]) -> list[str]:
-    """The field's name, but of one whose type says by itself what it is: that need not be said again."""
-    named = part.get("$ref", "").removeprefix(SCHEMAS)
-    return [] if "description" in found.get(named, {}) else [field]
-
-
-def with_description(part: JsonSchema, glossary: Glossary, *words: str) -> JsonSchema:
-    """A field or a parameter with the sentence of the first word that has one, unless it has its own."""
-    sentence = next((glossary[word] for word in words if word in glossary), None)
-    return part if sentence is None or "description" in part else part | {"description": sentence}
+def with_description(part: JsonSchema, glossary: Glossary, *entries: str) -> JsonSchema:
+    """Return a field or parameter with the first of these entries of the glossary, unless it has its own."""
+    description = next((glossary[entry] for entry in entries if entry in glossary), None)
+    return part if description is None or "description" in part else part | {"description": description}

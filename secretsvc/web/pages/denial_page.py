@@ -1,4 +1,4 @@
-"""What the page of a refusal tells beside it: the role that is missing, and whom to ask."""
+"""Details on the page of a denial: the missing role, and whom to ask for it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from secretsvc.web.tree import Node
 
 log = logging.getLogger(__name__)
 
-#: Explains a refusal at an address, where a role was needed; None where there is nothing to tell.
+#: Returns the details of a denial at an address where a role was needed, or None.
 Explainer = Callable[[ServiceRequest, ScopePath, Role], DenialDetails | None]
 
 
 def set_denial_explainer(config: Configurator, explain: Explainer) -> None:
-    """Directive: how the page of a refusal finds what it tells, in one statement of its own."""
+    """Directive: the function that finds the details of a denial, in one statement of its own."""
     check_function("explain of set_denial_explainer", explain)
     declare(config, "refusals", "page", partial(setattr, config.registry, "explain_refusal", explain))
 
 
-def refused(error: SecretsvcError, request: ServiceRequest) -> DenialDetails | None:
-    """What there is to tell of an error, if it is a refusal by role.
+def denial_details(error: SecretsvcError, request: ServiceRequest) -> DenialDetails | None:
+    """Return the details of a denial by role, None for other errors.
 
-    To be called when the request's transaction is closed. It never fails: the page then says what it can.
+    Call it after the request's transaction is closed. If it cannot find them, the page is without them.
     """
     operation, node = operation_of(request), getattr(request, "context", None)
     explain: Explainer | None = request.registry.explain_refusal

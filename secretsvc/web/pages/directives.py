@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypedDict
+from typing import Generic, TypedDict
 from uuid import UUID
 
 from pyramid.config import Configurator
@@ -34,14 +34,15 @@ from secretsvc.kernel.errors import (
     refuse,
 )
 from secretsvc.kernel.rejections import RejectionReason
+from secretsvc.kernel.transaction_mode import Mode
 from secretsvc.web.error_codes import status_of
-from secretsvc.web.error_logging import expected
+from secretsvc.web.error_logging import expected_failure
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.pages.layout import PageLayout, macros
 from secretsvc.web.pages.sidebar_project import sidebar_project_view
 from secretsvc.web.query import parse_query
-from secretsvc.web.request import ServiceRequest, View
+from secretsvc.web.request import ModeChoice, ServiceRequest, View, declare_mode
 from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.tree import PAGES, N, Node, node_class
@@ -68,12 +69,7 @@ class PageDeclaration:
     role: Role | str
     method: str
     rerender: Callable[..., object] | None
-    single_statement: ClassVar[bool] = False
-
-    @property
-    def writes(self) -> bool:
-        """Whether it writes, be it only the record of a read."""
-        return self.method not in SAFE_METHODS
+    mode: ModeChoice
 
 
 class PageOptions(TypedDict, Generic[N]):
@@ -93,7 +89,7 @@ def add_page(
     name: str = "",
 ) -> None:
     """Directive: a page of a node class, drawn by a template (`package:path.pt`) of what the view returns."""
-    _add(config, view, context, template, name, PageDeclaration(role, "GET", None))
+    _add(config, view, context, template, name, PageDeclaration(role, "GET", None, Mode.SNAPSHOT))
 
 
 def add_form(
@@ -105,14 +101,15 @@ def add_form(
     role: Role | str,
     name: str = "",
     rerender: Callable[[N, ServiceRequest], object] | None = None,
+    mode: ModeChoice = Mode.WRITE,
 ) -> None:
     """Directive: what a form sent by POST does.
 
     The view returns a response, usually `redirect_after_form`, or names for the template. After a refusal
     `rerender`, the view of the form's page, is called in its place, in a transaction of its own. It finds
-    what was typed, and why it was refused, in `request.form`.
+    what was typed, and why it was refused, in `request.form`. `mode` begins the view's transaction.
     """
-    _add(config, view, context, template, name, PageDeclaration(role, "POST", rerender))
+    _add(config, view, context, template, name, PageDeclaration(role, "POST", rerender, mode))
 
 
 def _add(
@@ -181,7 +178,7 @@ def page_view(view: View, info: IViewDeriverInfo) -> View:
         request.operation = page
         request.form = Form()
         refuse(context.issues())
-        if page.writes:
+        if page.method not in SAFE_METHODS:
             # What comes of a form may hold values: where the edge cache cannot be told, nothing is done.
             _ = request.registry.service_settings.edge_cache_header
         request.response.headers["Content-Security-Policy"] = PAGE_CONTENT_SECURITY_POLICY
@@ -199,18 +196,19 @@ def form_view(view: View, info: IViewDeriverInfo) -> View:
     def wrapper(context: Node, request: ServiceRequest) -> object:
         request.form = parse_form(request)
         try:
-            _check_own(request)
+            _check_form_token(request)
+            declare_mode(request, page.mode)
             return view(context, request)
         except REFUSALS as error:
             if page.rerender is None:
                 raise
-            return _redrawn(page.rerender, context, request, error)
+            return _rerender(page.rerender, context, request, error)
 
     return wrapper
 
 
-def _check_own(request: ServiceRequest) -> None:
-    """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
+def _check_form_token(request: ServiceRequest) -> None:
+    """Check the form token. Raises `Forbidden`, which is counted, or `FormTooOld`."""
     call, offered = request.call, request.form[CSRF_FIELD]
     try:
         check_token(call.ring, call.actor, call.now, offered)
@@ -220,10 +218,9 @@ def _check_own(request: ServiceRequest) -> None:
         raise
 
 
-def _redrawn(rerender: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
-    request.failure = expected(error)
-    request.call.read_only, request.call.single_read = True, False
-    request.call.restart()
+def _rerender(rerender: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
+    request.failure = expected_failure(error)
+    request.call.restart(Mode.SNAPSHOT)
     request.form.refuse(error)
     request.response.status_int = status_of(request, error)
     if isinstance(error, RateLimited):
@@ -251,7 +248,7 @@ def add_shell(event: BeforeRender) -> None:
 def includeme(config: Configurator) -> None:
     config.registry.pages = set()
     config.include(".templates")
-    config.include(".layout")
+    config.include(".flash_messages")
     config.include(".navigation")
     config.include(".sidebar_project")
     config.add_directive("add_page", add_page)

@@ -46,7 +46,7 @@ def database(dialect: str) -> str:
     return {"sqlite": "SQLite", "postgresql": "PostgreSQL"}.get(dialect, dialect)
 
 
-def joined(names: Sequence[str], total: int | None = None) -> str:
+def enumeration(names: Sequence[str], total: int | None = None) -> str:
     """One or more names in a sentence: "a, b and c", or "a, b and 12 more" where the total is greater."""
     more = (total or 0) - len(names)
     parts = [*names, f"{more:,} more"] if more > 0 else names

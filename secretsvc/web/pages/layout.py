@@ -1,49 +1,22 @@
-"""The shell around every page: navigation, breadcrumbs, and what templates may ask. It does no I/O."""
+"""The layout of every page: navigation, tabs, breadcrumbs, and paths. It does no I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
-from typing import TypeAlias
+from collections.abc import Iterator
+from functools import cached_property
 from urllib.parse import urlencode
 
-from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, ScopePath, ScopeType
-from secretsvc.kernel.identifiers import is_slug
 from secretsvc.kernel.sidebar_project import SidebarProject
-from secretsvc.web.forms import CSRF_FIELD, Form, form_token
-from secretsvc.web.pages import html_helpers, time_format
+from secretsvc.web.pages.formatting import Formatting
 from secretsvc.web.pages.navigation import Crumb, ErrorLink, Link, Tab
-from secretsvc.web.query import parse_query
-from secretsvc.web.registration import check_function, declare
+from secretsvc.web.pages.page_form import PageForm
+from secretsvc.web.query import parse_query, with_query
 from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, permits
-
-
-def _of(did: str) -> Callable[[object, Sequence[str]], str | None]:
-    """Says of what something was done: of the slug in the URL, if there is one."""
-
-    def told(_ui: object, details: Sequence[str]) -> str | None:
-        if not details:
-            return f"{did}."
-        return f"{did} {details[0]}." if len(details) == 1 and is_slug(details[0]) else None
-
-    return told
-
-
-#: What is done by forms of any package, by the word in the URL that they lead on to.
-DONE = {
-    "created": _of("Created"),
-    "saved": "Saved.",
-    "deleted": _of("Deleted"),
-    "unchanged": "No changes to save.",
-    "nothing-to-remove": "Nothing was removed: it is gone already, or is nothing that you may see.",
-}
-#: A mask tells nothing of the length of what it hides.
-MASK = "••••••••"
 
 
 def macros(name: str) -> object:
@@ -51,20 +24,8 @@ def macros(name: str) -> object:
     return get_renderer(f"secretsvc.web:templates/{name}.pt").implementation().macros
 
 
-#: What is told of a form that was carried out, or what makes it of the shell and of details in the URL.
-Told: TypeAlias = "str | Callable[[PageLayout, Sequence[str]], str | None]"
-
-
-class PageLayout:
-    """What a template may ask, as `ui`."""
-
-    token_field = CSRF_FIELD
-    mask = MASK
-    time = staticmethod(time_format.exact)
-    iso = staticmethod(time_format.iso)
-    initials = staticmethod(html_helpers.initials)
-    breaking = staticmethod(html_helpers.BreakableText)
-    count = staticmethod(html_helpers.count)
+class PageLayout(Formatting, PageForm):
+    """What templates know as `ui`: the layout of a page, with formatting and its form."""
 
     def __init__(self, request: ServiceRequest, context: object) -> None:
         self.request = request
@@ -78,16 +39,6 @@ class PageLayout:
         """The name of the page's view below its node, "" for the node's own."""
         name: str = self.request.view_name if self.context is not None else ""
         return name
-
-    @property
-    def form(self) -> Form:
-        """What was typed into the page's form, and what was wrong with it."""
-        return self.request.form
-
-    @cached_property
-    def token(self) -> str:
-        """The token of the caller's forms."""
-        return form_token(self.call.ring, self.call.actor, self.call.now)
 
     @property
     def sidebar_project(self) -> SidebarProject | None:
@@ -164,12 +115,13 @@ class PageLayout:
 
     @property
     def done(self) -> str | None:
-        """What the form did that led here."""
+        """The flash message of the form that led here."""
         if self.context is None:
             return None
         word, *details = self.query.get("done", "").split(".")
-        told: Told | None = self.request.registry.done.get(word)
-        return told(self, details) if callable(told) else told
+        text = self.request.registry.done.get(word)
+        message: str | None = text(self, details) if callable(text) else text
+        return message
 
     @cached_property
     def query(self) -> dict[str, str]:
@@ -178,9 +130,7 @@ class PageLayout:
 
     def with_query(self, path: str, **changes: object) -> str:
         """A URL of a path with the present parameters and some changes; None takes one away."""
-        kept = {name: value for name, value in self.query.items() if name != "done"}
-        merged = {name: value for name, value in (kept | changes).items() if value is not None}
-        return f"{path}?{urlencode(merged)}" if merged else path
+        return with_query(path, self.query, **changes)
 
     @staticmethod
     def link(path: str, **parameters: str) -> str:
@@ -196,11 +146,6 @@ class PageLayout:
         """Whether the caller holds the role at the page's scope, or is what the word says."""
         return self._holds(role, self.context.address if self.context is not None else GLOBAL)
 
-    def asset(self, spec: str) -> str:
-        """The path of a static file, `package:path`."""
-        path: str = self.request.static_path(spec)
-        return path
-
     @property
     def administers(self) -> bool:
         """Whether the caller is an admin at any scope."""
@@ -212,23 +157,6 @@ class PageLayout:
         if not self._admitted:
             return iter(())
         return (link for link in self.request.registry.error_links if self._holds(link.role, GLOBAL))
-
-    def icon(self, name: str, kind: str = "") -> html_helpers.Icon:
-        """A symbol of the sprite; `kind` are further classes."""
-        return html_helpers.Icon(self._sprite, name, kind)
-
-    @cached_property
-    def _sprite(self) -> str:
-        return self.asset("secretsvc.web:static/icons.svg")
-
-    def when(self, at: int) -> time_format.RelativeTime:
-        """A time relative to now, with the exact one beside; epoch milliseconds."""
-        return time_format.RelativeTime(at, self.call.now)
-
-    @staticmethod
-    def typed(text: str) -> str:
-        """Text as the content of a text area, whose first line break a browser would swallow."""
-        return f"\n{text}"
 
     def _holds(self, role: str, at: ScopePath) -> bool:
         return role == ANY_IDENTITY or permits(self.call.snapshot, role, at)
@@ -244,22 +172,3 @@ class PageLayout:
             (link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None
         )
         return Crumb(label, node.path(PAGES)) if label and self.sidebar_project is None else None
-
-
-def add_flash_message(config: Configurator, word: str, text: Told) -> None:
-    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict.
-
-    A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
-    it returns None for details that no form of ours leads on with.
-    """
-    if not isinstance(text, str):
-        check_function(f"done {word}", text)
-    declare(config, "done", word, partial(config.registry.done.__setitem__, word, text))
-
-
-def includeme(config: Configurator) -> None:
-    """Registers the directives, and the words of every package."""
-    config.registry.done = {}
-    config.add_directive("add_flash_message", add_flash_message)
-    for word, text in DONE.items():
-        config.add_flash_message(word, text)

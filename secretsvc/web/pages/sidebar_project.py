@@ -10,14 +10,14 @@ from pyramid.interfaces import IViewDeriverInfo
 
 from secretsvc.kernel.authorization import ScopePath, can_see
 from secretsvc.kernel.sidebar_project import SidebarProject
-from secretsvc.kernel.use_case import Call
+from secretsvc.kernel.use_case import UseCaseContext
 from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.tree import Node
 from secretsvc.web.view_options import reads_option
 
 #: Finds the project of a scope, None where it is gone.
-Finder = Callable[[Call, ScopePath], SidebarProject | None]
+Finder = Callable[[UseCaseContext, ScopePath], SidebarProject | None]
 
 
 def set_sidebar_project(config: Configurator, find: Finder) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 import secretsvc
 from secretsvc.kernel import errors
@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[2] / "secretsvc"
 #: What directives fill, and the module that does so.
 FILLED = {
     "audit_actions": "audit/directives.py",
-    "done": "web/pages/layout.py",
+    "done": "web/pages/flash_messages.py",
     "error_codes": "web/error_codes.py",
     "error_links": "web/pages/navigation.py",
     "explain_refusal": "web/pages/denial_page.py",
@@ -149,11 +149,11 @@ def test_what_is_listed_is_there():
         "def includeme(config):\n    actions = config.registry.audit_actions",
     ],
 )
-def test_the_law_of_directives_bites(source):
+def test_the_rule_of_directives_can_fail(source):
     assert touched(source)
 
 
-def test_the_law_of_directives_sees_what_was_not_declared(registry):
+def test_the_rule_of_directives_sees_what_was_not_declared(registry):
     other = secretsvc.assemble({}).registry
     other.audit_actions["private.way"] = None
     assert declared(other, "audit action") != FOUND["audit action"](other)

@@ -40,7 +40,7 @@ def test_every_migration_is_told_with_the_oldest_release_that_may_serve_after_it
     assert len(told) == len(code)
 
 
-def test_the_law_of_notes_bites() -> None:
+def test_the_rule_of_notes_can_fail() -> None:
     notes = f"### 1.0.0\n\n{', '.join(PARTS)}\n\n### 1.1.0\n\nMust be done\n\n## Another\n"
     changelog = "## Unreleased\n\n## 1.1.0\n\n## [1.0.0] of today\n"
     assert without_notes(changelog, f"\n## Notes by version\n\n{notes}") == ["Unreleased", "1.1.0"]

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 SEALING = {"seal", "seal_many", "seal_under"}
@@ -40,5 +40,5 @@ def test_the_guard_seals():
         "sealer = cipher.seal",
     ],
 )
-def test_the_law_of_sealing_bites(source):
+def test_the_rule_of_sealing_can_fail(source):
     assert seals_by_itself(source) == [1]

@@ -1,4 +1,4 @@
-"""The code that laws look at: each module is parsed once for all of them."""
+"""The code under test, with each module parsed once."""
 
 from __future__ import annotations
 

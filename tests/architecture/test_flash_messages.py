@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 import secretsvc
 
@@ -45,9 +45,9 @@ def test_every_word_is_registered_and_every_registered_word_is_used():
         "see_removed('/', 'a', act)",
     ],
 )
-def test_the_law_of_words_bites(source):
+def test_the_rule_of_words_can_fail(source):
     assert words(source) == {"a"}
 
 
-def test_the_law_of_words_lets_pass_what_says_nothing():
+def test_the_rule_of_words_lets_pass_what_says_nothing():
     assert words("redirect_after_form('/')") == set()

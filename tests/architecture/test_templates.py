@@ -54,7 +54,7 @@ def test_a_template_compiles_and_holds_nothing_forbidden(path):
         '<a href="javascript:go()">',
     ],
 )
-def test_the_law_of_templates_bites(source):
+def test_the_rule_of_templates_can_fail(source):
     assert offences(source)
 
 

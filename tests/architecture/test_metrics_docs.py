@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_every_figure_has_its_row_and_every_row_a_figure() -> None:
     assert sorted(rows_of(PAGE.read_text("utf-8"))) == sorted(told)
 
 
-def test_the_law_of_figures_that_are_told_bites() -> None:
+def test_the_rule_of_figures_that_are_told_can_fail() -> None:
     code = "import prometheus_client\ndef f():\n known = {'a': 1, 'b': 2}\n"
     code += " for name in known:\n  yield Gauge(f'x_{name}', 'h')\n"
     code += "def g():\n return Counter('y', 'h'), Histogram('z', 'h'), print('w')\n"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 ROOT = Path(__file__).parents[2]
 CODE = sorted((ROOT / "secretsvc").rglob("*.py"))

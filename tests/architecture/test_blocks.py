@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from laws.test_documents import NAMED
+from architecture.test_documents import NAMED
 
 ROOT = Path(__file__).parents[2]
 OTHERS = ("audit.md", "scale.md", "settings.md", "guarantees.md", "threat-model.md")
@@ -66,12 +66,12 @@ def test_each_recipe_is_run_by_a_test() -> None:
     assert {name: languages for name, languages in found.items() if languages} == {}
 
 
-def test_the_law_of_recipes_bites() -> None:
+def test_the_rule_of_recipes_can_fail() -> None:
     page, test = "```sh\na\n```\n\n```\nb\n```\n\n```toml\nc\n```\n", 'blocks("use/a.md", "sh")'
     assert without_test("use/a.md", page, [test, '"toml"']) == {"", "toml"}
     assert without_test("use/promoting.md", "```bash\na\n```\n", []) == set()
 
 
-def test_the_law_of_blocks_bites() -> None:
+def test_the_rule_of_blocks_can_fail() -> None:
     page = "```bash\na\n```\n\n```\nb\n```\n\n<!-- not pasted: shown -->\n```\nc\n```\n\n```json\nd\n```\n"
     assert unmarked(page) == ["", "json"]

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from laws.test_documents import NAMED, missing_from
-from laws.test_log_lines import HEAD, quoted_in, texts, unknown
+from architecture.test_documents import NAMED, missing_from
+from architecture.test_log_lines import HEAD, quoted_in, texts, unknown
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -117,7 +117,7 @@ def test_every_line_of_the_log_that_a_page_quotes_is_one_that_the_code_writes(pa
     assert unknown(quoted_in(page.read_text("utf-8")), texts()) == []
 
 
-def test_the_law_of_what_goes_wrong_bites() -> None:
+def test_the_rule_of_what_goes_wrong_can_fail() -> None:
     page = f"| Seen | {HEAD} | Test |\n| --- | --- | --- |\n| `x` | `gone for … s` | `tests/a.py::test_a` |\n"
     page += "| `y` | none | `tests/a.py::test_a` |\n| z | `gone for … s` | by hand |\n\n"
     page += "| Seen | Do |\n| a | b |\n"
@@ -127,7 +127,7 @@ def test_the_law_of_what_goes_wrong_bites() -> None:
     assert unproven(first, {"tests/a.py": "def test_b():\n    assert 'gone for 3 s'\n"}) == ["gone for … s"]
 
 
-def test_the_law_of_figures_bites() -> None:
+def test_the_rule_of_figures_can_fail() -> None:
     page = f"| Seen | {HEAD} | Figure | Test |\n| --- | --- | --- | --- |\n"
     page += "| a | b | `secretsvc_ready` 0, `/ready` has `gone` | `tests/a.py::test_a` |\n| a | b |  | c |\n"
     page += "| a | b | `secretsvc_total` with status 503 | `tests/a.py::test_a` |\n"

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from pathlib import Path
 
-from laws.test_troubleshooting_docs import QUOTED, files, said_by
+from architecture.test_troubleshooting_docs import QUOTED, files, said_by
 
 from secretsvc.web import error_logging
 
@@ -20,7 +20,11 @@ def rows_of(page: str) -> list[dict[str, str]]:
 
 
 def causes() -> set[str]:
-    return {*error_logging.CONNECTING.values(), *error_logging.STATES.values(), error_logging.NO_CONNECTION}
+    return {
+        *error_logging.CONNECTION_CAUSES.values(),
+        *error_logging.SQLSTATE_CAUSES.values(),
+        error_logging.NO_CONNECTION,
+    }
 
 
 def test_every_cause_has_its_row_and_every_row_a_cause() -> None:
@@ -37,7 +41,7 @@ def test_each_cause_is_made_by_a_test_that_its_row_names() -> None:
         assert [cause for cause in QUOTED.findall(row["Cause"]) if cause not in said] == []
 
 
-def test_the_law_of_causes_bites() -> None:
+def test_the_rule_of_causes_can_fail() -> None:
     page = "\n## What the cause says\n\n| Cause | a | b | c |\n| --- | --- | --- | --- |\n"
     page += "| `x`, `y` | means | do | `tests/a.py::test_a` |\n\n## More\n\n| `z` | means | do | by hand |\n"
     (row,) = rows_of(page)

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "operations" / "troubleshooting.md"
@@ -60,7 +60,7 @@ def test_every_line_of_the_log_that_the_page_quotes_is_one_that_the_code_writes(
     assert unknown(quoted, texts()) == []
 
 
-def test_the_law_of_log_lines_bites():
+def test_the_rule_of_log_lines_can_fail():
     code = 'log.warning("gone for %d seconds: " "%s", 1, name)\nlog.info(f"setting {name} is missing")'
     lines = "`gone for … seconds: …`, `setting … is bad`, `cause`"
     page = f"| Seen | {HEAD} |\n| --- | --- |\n| x | {lines} |\n\n`a b`"
@@ -94,7 +94,7 @@ def test_every_warning_and_error_of_the_code_is_on_a_page_for_operators():
     assert untold(lines, quoted) == []
 
 
-def test_the_law_of_warnings_bites():
+def test_the_rule_of_warnings_can_fail():
     code = 'log.warning("gone for %d seconds: %s", 1, name)\nlog.error("lost %s", name)\nlog.info("began")'
     assert warnings_of(code) == ["gone for … seconds: …", "lost …"]
     assert untold(warnings_of(code), ["gone for …"]) == ["lost …"]

@@ -98,7 +98,7 @@ def declared(**options: Any) -> list[Any]:
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_the_law_of_operations_bites(options):
+def test_the_rule_of_operations_can_fail(options):
     assert offences(declared(**options))
 
 
@@ -108,5 +108,5 @@ def test_an_operation_without_a_role_is_not_taken(role):
         declared(role=role)
 
 
-def test_the_law_of_operations_lets_the_lawful_pass():
+def test_the_rule_of_operations_lets_the_lawful_pass():
     assert offences(declared()) == []

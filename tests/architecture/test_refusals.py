@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from laws.test_troubleshooting_docs import files, said_by
+from architecture.test_troubleshooting_docs import files, said_by
 
 from secretsvc.kernel.rejections import RejectionReason
 
@@ -42,7 +42,7 @@ def test_each_reason_is_made_by_a_test_that_its_row_names() -> None:
     assert unmet(PAGE, files()) == []
 
 
-def test_the_law_of_refusals_bites() -> None:
+def test_the_rule_of_refusals_can_fail() -> None:
     rows = "| assertion | `absent`, `no kid` | x | `tests/a.py::test_a` |\n"
     rows += "| | `issuer` | x | `tests/a.py::test_b` |"
     page = f"| Refused | Reason | Most often | Test |\n| --- | --- | --- | --- |\n{rows}\n\nmore"

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 pytestmark = pytest.mark.linter
 
@@ -47,7 +47,7 @@ def test_files_beside_the_package_stay_short(path):
     assert "(file)" not in too_long(path.read_text(encoding="utf-8"))
 
 
-def test_the_law_of_sizes_bites():
+def test_the_rule_of_sizes_can_fail():
     body = "    pass\n"
     assert too_long("def f():\n" + body * 39) == []
     assert too_long("def f():\n" + body * 40) == ["f"]

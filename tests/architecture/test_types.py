@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from laws.parsed import nodes_of
+from architecture.parsed import nodes_of
 
 from secretsvc.web.views import Declaration, Operation
 
@@ -56,7 +56,7 @@ def alike(source: str) -> list[str]:
     for one in ast.parse(source).body:
         if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
             types = [ast.unparse(argument.annotation) for argument in one.args.args if argument.annotation]
-            if types[:1] == ["Call"] and len({*types}) < len(types):
+            if types[:1] == ["UseCaseContext"] and len({*types}) < len(types):
                 found.append(one.name)
     return found
 
@@ -118,5 +118,5 @@ def test_no_two_arguments_of_a_use_case_can_change_places_unseen():
     domains = [path for path in (ROOT / "secretsvc").rglob("*.py") if "domain" in str(path)]
     assert domains
     assert {path.stem: names for path in domains if (names := alike(path.read_text("utf-8")))} == {}
-    assert alike("def move(call: Call, source: str, target: str): ...") == ["move"]
-    assert alike("def move(call: Call, *, source: str, target: str): ...") == []
+    assert alike("def move(call: UseCaseContext, source: str, target: str): ...") == ["move"]
+    assert alike("def move(call: UseCaseContext, *, source: str, target: str): ...") == []
