@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -95,10 +95,11 @@ class Container:
     def _of_its_own(self) -> Iterator[int]:
         """Yield the process that is the first in its own namespace."""
         for child in psutil.Process(self._process.pid).children(recursive=True):
-            lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
-            (numbers,) = (line.split()[1:] for line in lines if line.startswith("NSpid:"))
-            if numbers[-1] == "1":
-                yield child.pid
+            # A child can end while its status is read.
+            with suppress(OSError):
+                lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
+                if any(line.startswith("NSpid:") and line.split()[-1] == "1" for line in lines):
+                    yield child.pid
 
 
 def _stage(upper: Path) -> None:
