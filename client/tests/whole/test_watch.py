@@ -65,6 +65,12 @@ def until(holds):
         time.sleep(0.02)
 
 
+def until_asked(changing, times):
+    """Wait for requests that begin after this call."""
+    before = len(changing.asked)
+    until(lambda: len(changing.asked) > before + times)
+
+
 def test_a_new_revision_restarts_the_command_with_the_new_values(watching, changing):
     process = watching(*python(SAY.format(60)))
     assert process.stdout.readline() == "first\n"
@@ -148,7 +154,7 @@ def test_a_service_that_fails_later_leaves_the_command_alone_and_is_told_once(wa
     process = watching(*python(SAY.format(60)))
     assert process.stdout.readline() == "first\n"
     changing.failing = failure
-    until(lambda: len(changing.asked) > 6)
+    until_asked(changing, 4)
     assert process.poll() is None
     changing.change(failing=None, rev=3, value="back")
     assert process.stdout.readline() == "back\n"
@@ -160,7 +166,7 @@ def test_new_values_that_cannot_be_carried_leave_the_command_alone(watching, cha
     process = watching(*python(SAY.format(60)))
     assert process.stdout.readline() == "first\n"
     changing.change(rev=2, value="a\0b")
-    until(lambda: len(changing.asked) > 6)
+    until_asked(changing, 4)
     assert process.poll() is None
     changing.change(rev=3, value="good")
     assert process.stdout.readline() == "good\n"
@@ -181,8 +187,8 @@ def test_with_a_fallback_it_starts_in_an_outage_and_is_not_restarted_by_its_end(
     changing.failing = refused(500, "INTERNAL")
     process = watching(*python(SAY.format(60)), **key)
     assert process.stdout.readline() == "first\n"
-    changing.failing, before = None, len(changing.asked)
-    until(lambda: len(changing.asked) > before + 6)
+    changing.failing = None
+    until_asked(changing, 6)
     changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
 
@@ -234,7 +240,7 @@ def test_the_same_revision_restarts_nothing_whatever_the_status(watching, changi
     changing.is_unconditional = True
     process = watching(*python(SAY.format(600)))
     assert process.stdout.readline() == "first\n"
-    until(lambda: len(changing.asked) > 8)
+    until_asked(changing, 4)
     changing.change(rev=2, value="second")
     assert process.stdout.readline() == "second\n"
     process.terminate()
