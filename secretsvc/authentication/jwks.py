@@ -63,17 +63,17 @@ class KeyCache:
 
     The set, by the time since the source was last seen to have it::
 
-        none  --fetched, or loaded from a file--> fresh
+        none  --fetched, or loaded from a file--> fresh   (a set from a file keeps its age)
         fresh --5 minutes-----------------------> stale   (refreshed in the background)
         stale --fetched-------------------------> fresh
         stale --24 hours------------------------> none
 
     The source, of which at most one fetch is under way::
 
-        idle     --unknown kid, refresh due, changed file----> fetching
-        fetching --the wanted kid came, or none was wanted---> idle
-        fetching --failed, or the wanted kid did not come----> cooling
-        cooling  --`cooldown` seconds after the fetch began--> idle
+        idle     --unknown kid, refresh due, changed file-----------> fetching
+        fetching --no kid was wanted, or the first set has it-------> idle
+        fetching --any other kid was wanted, or a refresh failed----> cooling
+        cooling  --`cooldown` seconds after the fetch began---------> idle   (1 s before the first set)
 
     While the source cools, an unknown kid starts no fetch; a refresh does. An unknown kid raises
     `Unauthenticated` after a fetch that succeeded, and the error in `_failure` after one that failed.

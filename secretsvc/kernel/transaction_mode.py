@@ -1,4 +1,4 @@
-"""The modes of a transaction."""
+"""The modes of a transaction: each operation and form declares its own, as `mode`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from enum import Enum
 class Mode(Enum):
     """The statements that begin a transaction on each database, and whether it writes.
 
-    `SNAPSHOT` is REPEATABLE READ on PostgreSQL, so that an export's values match its revision; reads on
-    SQLite are always snapshots. `REVEAL` is the same and writes the audit record of what was read.
-    `AUTOCOMMIT` begins none: each statement is a transaction by itself.
+    `AUTOCOMMIT` begins none: each statement is a transaction by itself. `READ` reads what is committed at
+    each statement. `SNAPSHOT` is REPEATABLE READ on PostgreSQL, so that an export's values match its
+    revision; reads on SQLite are always snapshots. `REVEAL` is a snapshot that ends with an audit record:
+    on SQLite it has the write lock from the start, because a read cannot always take it later. `WRITE`
+    reads what is committed at each statement, and locks the rows that it changes.
     """
 
     AUTOCOMMIT = ("", "", False)

@@ -257,6 +257,14 @@ def test_a_record_that_lacks_what_it_should_tell_is_told_apart(action, detail):
         State().apply(record(action, detail))
 
 
+@pytest.mark.parametrize("field", ["actor", "created_at"])
+def test_a_denial_that_lacks_a_field_is_told_apart(field):
+    denied = record("project.view", None, "shop", outcome="denied")
+    del denied[field]
+    with pytest.raises(ValueError, match="lacks what a replay needs"):
+        State().apply(denied)
+
+
 def test_a_state_goes_to_json_and_back_as_it_is():
     state = replayed([*HISTORY, write(4, ("A", "changed", 3))])
     state.applied = {"0001"}

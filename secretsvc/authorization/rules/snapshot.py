@@ -138,7 +138,7 @@ def _by_name() -> Query:
 
 
 def _by_token() -> Query:
-    """The identity of a service token in force, last seen when either of them was (contract 6.4)."""
+    """The identity of a service token in force, with the earlier time of the two (contract 6.4)."""
     seen, used = identity.c.last_seen_at, func.coalesce(service_token.c.last_used_at, 0)
     return (
         select(*_CALLER, case((used < seen, used), else_=seen).label("last_seen_at"))

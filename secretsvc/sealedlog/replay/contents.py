@@ -47,7 +47,8 @@ class Contents:
         self.is_partial = False
         #: By environment; those without a write have none.
         self.histories: dict[str, History] = {}
-        #: Ids of records whose effect is included here, but which were not sealed when this state was read.
+        #: Ids of records that a replay skips once: they were not sealed when this state, which includes
+        #: their effect, was read.
         self.applied: set[str] = set()
 
     def to_json(self) -> bytes:

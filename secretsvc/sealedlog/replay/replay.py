@@ -53,12 +53,12 @@ class State(Contents):
         if record.get("id") in self.applied:
             self.applied.discard(record["id"])
             return
-        if record.get("outcome") == DENIED:
-            self._count_denial(record)
-        if record.get("outcome") != "success":
-            return
         detail = record.get("detail")
         try:
+            if record.get("outcome") == DENIED:
+                self._count_denial(record)
+            if record.get("outcome") != "success":
+                return
             # The detail of a plugin's record can be anything.
             if record["action"].startswith(WRITES) and isinstance(detail, dict) and "changes" in detail:
                 self._write(record, detail)
@@ -140,7 +140,7 @@ class State(Contents):
 
     def _update_grant(self, _record: object, detail: GrantDetail) -> None:
         after, found = role_and_expiry(detail["after"]), self.grants.get(detail["grant_id"])
-        # Terms that the log did not lead to were written by something other than the service.
+        # A change from other terms is ignored: something other than the service wrote them.
         if found is not None and role_and_expiry(detail.get("before", found._asdict())) == role_and_expiry(
             found._asdict()
         ):

@@ -8,8 +8,9 @@ Every read of a whole environment takes the same steps:
     4  with_envelopes      decryption.py       Large envelopes, streamed; without any, no statement.
     5  open                kernel/crypto.py    One value at a time.
 
-An envelope of up to `INLINE_BYTES` is in its row; of a larger one the row has the size. A version never
-changes, so step 4 reads values of the same revision as step 2, in a transaction or not.
+An envelope of up to `INLINE_BYTES` is in its row; of a larger one the row has the size. The plaintext
+of a version never changes (a rekey replaces its envelope), so step 4 reads values of the same revision as
+step 2, in a transaction or not. A tombstone is a version without `kid`.
 """
 
 from __future__ import annotations
