@@ -15,9 +15,9 @@ from secretsvc_client.errors import Failure, Invalid, Refused, WrongUse
 from secretsvc_client.grammar import checked_key, is_key, printable
 from secretsvc_client.transport import Answer
 
-#: What `--format FILE` writes, by the ending of the file.
+#: Format of `--format FILE`, by the suffix of the file name.
 FORMATS = {".json": "json", ".env": "env", ".sh": "shell", ".docker": "docker", ".yaml": "kubernetes"}
-#: What opens the service or a fallback is for the client, not for what it starts.
+#: Variables with credentials for the service or a fallback: the command does not inherit them.
 _PREFIX = "SECRETSVC_"
 _OURS = ("SECRETSVC_TOKEN", "SECRETSVC_FALLBACK_KEY")
 
@@ -47,7 +47,7 @@ class Selection(NamedTuple):
 
     @classmethod
     def of(cls, call: Call) -> Selection:
-        """What the arguments say; raises `WrongUse`."""
+        """Return the selection that the arguments name. Raises `WrongUse`."""
         args = call.args
         only = tuple(checked_key(key) for given in args.only or () for key in given.split(","))
         file = Path(args.format) if args.format else None
@@ -68,7 +68,7 @@ class Selection(NamedTuple):
         return cls(environment_path(call.settings), only, args.prefix or "", file, media, set(), mode)
 
     def fetch(self, service: Service) -> State:
-        """The secrets that were asked for; raises the `Failure` of whatever is not whole."""
+        """Return the selected secrets. Raises `Failure` if the answer is not whole or lacks a key."""
         return self.narrowed(self.fetch_all(service))
 
     def fetch_all(self, service: Service) -> State:
@@ -79,7 +79,7 @@ class Selection(NamedTuple):
         return state
 
     def fetch_unless(self, service: Service, rev: int | None) -> State | None:
-        """As `fetch_all`, or None where that is the revision known already."""
+        """As `fetch_all`, or None if the revision is the known one."""
         known = {"If-None-Match": f'"{rev}"'} if rev is not None else {}
         query = {"reason": "run", "format": self.media}
         answer = service.answer("GET", f"{self.path}/secrets:export", query, headers=known)

@@ -24,7 +24,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, insert, or_, select
 
-from secretsvc.audit.rules.records import write_record as write_record
+from secretsvc.audit.rules.records import write_record
 from secretsvc.db.statements import in_parameter, insert_or_ignore
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import SYSTEM
